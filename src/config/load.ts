@@ -1,0 +1,93 @@
+/** From the text of the configuration file to what the program runs with, or to all that is wrong with it. */
+import type { Sender } from '../core/sender.ts';
+import { complainAbout, describe, Findings } from './complaints.ts';
+import type { Config } from './config.ts';
+import { allowed } from './fields.ts';
+import { compileNodes } from './nodes.ts';
+import { compileRoutes } from './routes.ts';
+import { checkRules } from './rules.ts';
+import { configSchema, nodeSchema, type Settings } from './schema.ts';
+import { routeSchema } from './schema-route.ts';
+import type { Source } from './secrets.ts';
+import { listOf, standingItems, standingSections } from './standing.ts';
+import { readYaml } from './yaml.ts';
+
+export type Loaded =
+  | { readonly ok: true; readonly config: Config; readonly warnings: readonly string[] }
+  | { readonly ok: false; readonly complaints: readonly string[] };
+
+/** Buffered bodies in all, where no container limits the memory. */
+const memoryWithoutLimit = 64 * 1024 ** 2;
+
+/**
+ * Reports every fault at once: rules between sections are judged wherever the sections themselves are
+ * right, and secrets are read wherever their reference is. Never throws for anything in the file.
+ */
+export function loadConfig(source: Source, senders: ReadonlyMap<string, Sender>): Loaded {
+  const read = readYaml(source.text);
+  if (!read.ok) return read;
+  const raw = read.value;
+  const findings = new Findings();
+  if (!isMapping(raw)) {
+    findings.complain([], `found ${describe(raw, [])}; needs a mapping with at least routes`);
+    return { ok: false, complaints: findings.complaints };
+  }
+
+  const whole = configSchema.safeParse(raw, { error: allowed });
+  if (!whole.success) complainAbout(whole.error.issues, raw, configSchema, findings);
+  const standing = standingSections(raw);
+  const claims = standing.claims && {
+    ...standing.claims,
+    retentionGiven: isMapping(raw['claims']) && 'retention' in raw['claims'],
+  };
+  const memoryBytes =
+    standing.limits?.memory ??
+    Math.floor(source.memoryLimit === undefined ? memoryWithoutLimit : source.memoryLimit / 5);
+
+  const rawNodes = isMapping(raw['redis']) ? raw['redis']['nodes'] : undefined;
+  const nodes = compileNodes(standingItems(rawNodes, nodeSchema), listOf(rawNodes).length, source, findings);
+  const routes = compileRoutes(standingItems(raw['routes'], routeSchema), claims, source, senders, findings);
+  checkRules(standing, memoryBytes, findings);
+
+  if (!whole.success || findings.complaints.length > 0) return { ok: false, complaints: findings.complaints };
+  return { ok: true, config: assemble(whole.data, memoryBytes, nodes, routes), warnings: findings.warnings };
+}
+
+function isMapping(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+function assemble(
+  settings: Settings,
+  memoryBytes: number,
+  nodes: Config['redis']['nodes'],
+  routes: Config['routes'],
+): Config {
+  const { upstream, limits, redis, claims, drain } = settings;
+  return {
+    service: settings.service ?? 'hookonce',
+    listen: settings.listen,
+    admin: settings.admin,
+    upstream: {
+      url: `${upstream.url.scheme}://${upstream.url.name}`,
+      timeoutMs: upstream.timeout,
+      connectTimeoutMs: upstream.connectTimeout,
+      maxInFlight: upstream.maxInFlight,
+      maxWaiting: upstream.maxWaiting,
+      maxWaitMs: upstream.maxWait,
+    },
+    limits: { bodyBytes: limits.body, memoryBytes, replyBytes: limits.reply },
+    redis: { timeoutMs: redis.timeout, prefix: redis.prefix, nodes },
+    claims: {
+      lockTtlMs: claims.lockTtl,
+      budgetMs: claims.budget,
+      maxHoldMs: claims.maxHold,
+      unknownHoldMs: claims.unknownHold ?? claims.lockTtl,
+      firstStart: claims.firstStart,
+    },
+    routes,
+    unmatched: settings.unmatched,
+    drain: { delayMs: drain.delay, graceMs: drain.grace },
+    log: settings.log,
+  };
+}

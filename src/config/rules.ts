@@ -1,0 +1,77 @@
+/** What must hold between settings. Each complaint names both of them, and their values. */
+import type { Findings } from './complaints.ts';
+import type { Standing } from './standing.ts';
+import { formatDuration, formatSize } from './units.ts';
+
+/**
+ * A claim must fit into its budget, with one confirmation; the budget must leave most of the lock's life
+ * for the application; and a lock should outlive an ordinary exchange even when its renewal fails.
+ */
+export function checkRules(settings: Standing, memoryBytes: number, findings: Findings): void {
+  const { claims, upstream, redis, drain, limits, listen, admin } = settings;
+  const d = formatDuration;
+  const path = (name: string) => name.split('.');
+
+  if (redis && redis.nodes.length > 0) {
+    if ('service' in settings && settings.service === undefined) {
+      findings.complain(
+        ['service'],
+        'found nothing, but redis.nodes is set; needs the name under which gateways share events',
+      );
+    }
+    // The votes and their confirmation, each at its deadline.
+    const least = 2 * redis.timeout + 50;
+    if (claims && claims.budget <= least) {
+      findings.complain(
+        path('claims.budget'),
+        `found ${d(claims.budget)} with redis.timeout ${d(redis.timeout)}; needs more than 2 × redis.timeout + 50ms, which is ${d(least)}`,
+      );
+    }
+  }
+  if (claims && claims.budget * 3 >= claims.lockTtl) {
+    findings.complain(
+      path('claims.budget'),
+      `found ${d(claims.budget)} with claims.lockTtl ${d(claims.lockTtl)}; needs less than a third of claims.lockTtl, which is ${d(Math.floor(claims.lockTtl / 3))}`,
+    );
+  }
+  if (claims && upstream) {
+    const least = upstream.timeout + claims.budget + 1000;
+    if (!claims.relyOnWatchdog && least > claims.lockTtl) {
+      findings.complain(
+        path('claims.lockTtl'),
+        `found ${d(claims.lockTtl)} with upstream.timeout ${d(upstream.timeout)} and claims.budget ${d(claims.budget)}; needs at least their sum + 1s, which is ${d(least)}, or claims.relyOnWatchdog: true`,
+      );
+    }
+    if (upstream.timeout >= claims.maxHold) {
+      findings.complain(
+        path('claims.maxHold'),
+        `found ${d(claims.maxHold)} with upstream.timeout ${d(upstream.timeout)}; needs more than upstream.timeout`,
+      );
+    }
+  }
+  if (limits && limits.body > memoryBytes) {
+    const given =
+      limits.memory === undefined ? `${formatSize(memoryBytes)} (its default here)` : formatSize(memoryBytes);
+    findings.complain(
+      path('limits.memory'),
+      `found ${given} with limits.body ${formatSize(limits.body)}; needs at least one body`,
+    );
+  }
+  if (drain && drain.delay >= drain.grace) {
+    findings.complain(
+      path('drain.grace'),
+      `found ${d(drain.grace)} with drain.delay ${d(drain.delay)}; needs more than drain.delay`,
+    );
+  } else if (drain && upstream && drain.delay + upstream.timeout > drain.grace) {
+    findings.warn(
+      path('drain.grace'),
+      `${d(drain.grace)} is shorter than drain.delay (${d(drain.delay)}) and upstream.timeout (${d(upstream.timeout)}) together: a slow delivery may be cut when the gateway stops`,
+    );
+  }
+  if (listen && admin && listen.port === admin.port && listen.port !== 0 && overlap(listen.host, admin.host)) {
+    findings.complain(path('admin.port'), `found ${admin.port}, which listen.port has already; needs another`);
+  }
+}
+
+const everywhere = ['0.0.0.0', '::'];
+const overlap = (a: string, b: string) => a === b || everywhere.includes(a) || everywhere.includes(b);

@@ -1,0 +1,61 @@
+/** A route's own `verify`, compiled to the rule that the core checks. */
+import type { TimestampRule } from '../core/signature-timestamp.ts';
+import { templateProblem } from '../core/signed-template.ts';
+import type { SignatureRule } from '../core/verify.ts';
+import type { Findings, Path } from './complaints.ts';
+import type { VerifySettings } from './schema-route.ts';
+
+/** Undefined after a complaint. */
+export function signatureRule(written: VerifySettings, at: Path, findings: Findings): SignatureRule | undefined {
+  if (written.scheme === 'none') {
+    if (written.header === undefined && written.timestamp === undefined && written.id === undefined)
+      return { scheme: 'none' };
+    findings.complain([...at, 'scheme'], 'found none beside settings of a signature; needs hmac-sha256, or none alone');
+    return undefined;
+  }
+  if (written.header === undefined) {
+    findings.complain([...at, 'header'], 'found nothing; needs the header that holds the signature');
+    return undefined;
+  }
+  const problem = templateProblem(written.signed, {
+    timestamp: written.timestamp !== undefined,
+    id: written.id !== undefined,
+  });
+  if (problem !== undefined)
+    findings.complain([...at, 'signed'], `found ${JSON.stringify(written.signed)}: ${problem}`);
+  const timestamp =
+    written.timestamp && timestampRule(written.timestamp, written.separator, [...at, 'timestamp'], findings);
+  if (problem !== undefined || (written.timestamp !== undefined && timestamp === undefined)) return undefined;
+  return {
+    scheme: written.scheme,
+    signature: {
+      header: written.header,
+      prefix: written.prefix,
+      separator: written.separator,
+      encoding: written.encoding,
+    },
+    timestamp,
+    idHeader: written.id,
+    signed: written.signed,
+  };
+}
+
+function timestampRule(
+  written: NonNullable<VerifySettings['timestamp']>,
+  separator: string | undefined,
+  at: Path,
+  findings: Findings,
+): TimestampRule | undefined {
+  const { header, prefix, unit, tolerance: toleranceMs } = written;
+  if (header !== undefined && prefix === undefined) return { from: { header }, unit, toleranceMs };
+  if (header === undefined && prefix !== undefined && separator !== undefined)
+    return { from: { prefix }, unit, toleranceMs };
+  const found =
+    header !== undefined
+      ? 'both header and prefix'
+      : prefix !== undefined
+        ? 'prefix without verify.separator'
+        : 'neither header nor prefix';
+  findings.complain(at, `found ${found}; needs a header, or a prefix among the items that verify.separator parts`);
+  return undefined;
+}

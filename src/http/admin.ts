@@ -1,0 +1,60 @@
+/** The admin port: probes, metrics and drain. It says nothing about events and takes no orders but to drain. */
+import type { AddressInfo } from 'node:net';
+import fastify from 'fastify';
+
+export interface AdminOptions {
+  readonly host: string;
+  /** 0: any free port. */
+  readonly port: number;
+  /** Whether deliveries are wanted; `reason` says why not. */
+  ready(): { readonly ready: boolean; readonly reason?: string };
+  /** Starts draining; called any number of times. */
+  drain(): void;
+  readonly metrics: { readonly contentType: string; metrics(): Promise<string> };
+}
+
+export interface AdminServer extends AsyncDisposable {
+  readonly port: number;
+}
+
+/** Resolves once the port is open; rejects when it cannot be. */
+export async function createAdmin(options: AdminOptions): Promise<AdminServer> {
+  const app = fastify({ forceCloseConnections: true });
+  // A hook may send any body, under any type; it is not read. (fastify refuses types that it cannot parse.)
+  app.addHook('onRequest', (request, _reply, done) => {
+    request.raw.headers['content-type'] = 'application/octet-stream';
+    done();
+  });
+  app.removeAllContentTypeParsers();
+  app.addContentTypeParser('*', (_request, payload, done) => {
+    payload.resume();
+    done(null);
+  });
+
+  app.get('/livez', async () => ({ live: true }));
+  app.get('/readyz', async (_request, reply) => {
+    const state = options.ready();
+    return await reply.code(state.ready ? 200 : 503).send(state);
+  });
+  app.get(
+    '/metrics',
+    async (_request, reply) => await reply.type(options.metrics.contentType).send(await options.metrics.metrics()),
+  );
+  // A preStop hook of Kubernetes can only GET.
+  app.route({
+    method: ['GET', 'POST'],
+    url: '/-/drain',
+    handler: async () => {
+      options.drain();
+      return { draining: true };
+    },
+  });
+  await app.listen({ host: options.host, port: options.port });
+
+  return {
+    port: (app.server.address() as AddressInfo).port,
+    async [Symbol.asyncDispose]() {
+      await app.close();
+    },
+  };
+}

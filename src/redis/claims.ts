@@ -1,0 +1,225 @@
+/**
+ * Claims on a quorum of voters: one event gets at most one owner at a time (protocol sections 2 to 4).
+ *
+ *              ┌──────────────── undecided: release, fresh token, again within the budget
+ *              ▼                        │
+ *     round: claim on all ──▶ decide ───┼─▶ done        repair the voters that said ok
+ *                                       ├─▶ held        release our minority
+ *                                       ├─▶ unavailable release
+ *                                       └─▶ won ──attempt > 1──▶ confirm ──▶ done · undecided · won
+ *
+ *     won: valid until (start of the round + lockTtl − drift); extend moves it on
+ *          ├─ complete   until a quorum of counted voters has the done record, the lock kept meanwhile
+ *          ├─ release    while ours; the attempt is taken back where no byte was sent
+ *          └─ leave      one last extension to `unknownHold`, flagged unknown; may still be completed or released
+ */
+import type { DeliveryKey } from '../core/delivery.ts';
+import type { ClaimResult, Claims, Clock, Completion, Events, Lease, Standing } from '../core/ports.ts';
+import { Ballots, gather, type Ballot } from './ballots.ts';
+import { decide, liveDone, type Decision, type DoneAnswer, type Vote } from './decide.ts';
+import { decodeDone, encodeDone } from './done.ts';
+import { drift } from './items.ts';
+import { QuorumLease } from './quorum-lease.ts';
+import { Settling } from './settling.ts';
+import type { Reply } from './batch.ts';
+import type { Voter } from './voter.ts';
+
+/** All in milliseconds; their relations are checked with the configuration. */
+export interface ClaimOptions {
+  readonly lockTtlMs: number;
+  /** One deadline for all rounds and confirmations of a claim. */
+  readonly budgetMs: number;
+  readonly unknownHoldMs: number;
+  readonly maxHoldMs: number;
+  /** Deadline of one command on one voter. */
+  readonly voterTimeoutMs: number;
+}
+
+export class QuorumClaims implements Claims, AsyncDisposable {
+  readonly #voters: readonly Voter[];
+  readonly #ballots: Ballots;
+  readonly #settling: Settling;
+  readonly #options: ClaimOptions;
+  readonly #clock: Clock;
+  readonly #events: Events;
+
+  constructor(voters: readonly Voter[], options: ClaimOptions, clock: Clock, events: Events) {
+    this.#voters = voters;
+    this.#ballots = new Ballots(voters);
+    this.#options = options;
+    this.#clock = clock;
+    this.#events = events;
+    this.#settling = new Settling(voters, this.#ballots, (lease) => this.extend(lease), options.maxHoldMs, clock, events);
+  }
+
+  async claim(key: DeliveryKey, retentionMs: number): Promise<ClaimResult> {
+    const startedMs = this.#clock.now();
+    const result = await this.#rounds(key, retentionMs, startedMs + this.#options.budgetMs);
+    this.#events.claimEnded(result.kind, this.#clock.now() - startedMs);
+    if (result.kind === 'held') this.#events.lockFailed(result.split ? 'split' : 'held');
+    if (result.kind === 'unavailable') this.#events.lockFailed('no_quorum');
+    return result;
+  }
+
+  /** Moves validity on when a quorum still holds; then puts the lock back on voters that lost it. */
+  async extend(lease: Lease): Promise<boolean> {
+    const own = lease as QuorumLease;
+    const { ballot } = own;
+    const sentMs = this.#clock.now();
+    const held = await this.#ballots.extend(ballot, ballot.lockMs);
+    if (!held) return false;
+    own.validUntilMs = Math.max(own.validUntilMs, sentMs + ballot.lockMs - drift(ballot.lockMs));
+    ballot.replies.forEach((reply, index) => void this.#heal(own, index, reply));
+    return true;
+  }
+
+  async complete(lease: Lease, completion: Completion): Promise<void> {
+    await this.#settling.complete(lease as QuorumLease, encodeDone({ ...completion, wallMs: this.#clock.wall() }));
+  }
+
+  async release(lease: Lease, sent: boolean): Promise<void> {
+    const { ballot } = lease as QuorumLease;
+    ballot.takeBack = !sent;
+    await this.#ballots.release(ballot);
+    this.#settling.releaseUntilAnswered(ballot, ballot.replies);
+  }
+
+  async leave(lease: Lease): Promise<void> {
+    const { ballot } = lease as QuorumLease;
+    ballot.unknown = true;
+    await this.#ballots.extend(ballot, this.#options.unknownHoldMs);
+  }
+
+  async peek(key: DeliveryKey): Promise<Standing> {
+    const replies = await Promise.all(this.#voters.map((voter) => voter.ask({ op: 'peek', id: key.id })));
+    const { quorum } = this.#ballots;
+    if (replies.filter((reply) => reply.status !== 'error').length < quorum) return { kind: 'unavailable' };
+    const done = liveDone(replies);
+    if (done) return { kind: 'done', done: decodeDone(done.content) };
+    if (replies.filter((reply) => reply.status === 'free' && reply.counted).length >= quorum) return { kind: 'free' };
+    const holds = replies.filter((reply) => reply.status === 'held');
+    return {
+      kind: 'held',
+      leftMs: Math.max(0, ...holds.map((hold) => hold.leftMs)),
+      unknown: holds.some((hold) => hold.unknown),
+    };
+  }
+
+  /** Waits for what goes on in the background: completions until a quorum has them, releases. */
+  async settled(): Promise<void> {
+    await this.#settling.idle();
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#settling[Symbol.asyncDispose]();
+    await Promise.all(this.#voters.map((voter) => voter[Symbol.asyncDispose]()));
+  }
+
+  async #rounds(key: DeliveryKey, retentionMs: number, deadlineMs: number): Promise<ClaimResult> {
+    const { lockTtlMs, maxHoldMs, voterTimeoutMs } = this.#options;
+    const recordMs = Math.max(retentionMs, maxHoldMs + lockTtlMs);
+    for (;;) {
+      const startedMs = this.#clock.now();
+      const { ballot, verdict } = this.#ballots.acquire(key.id, lockTtlMs, recordMs);
+      const decision = await this.#decided(ballot);
+      switch (decision.kind) {
+        case 'done':
+          return this.#duplicate(ballot, ballot.claims, decision.done);
+        case 'held':
+          void this.#drop(ballot);
+          return { kind: 'held', leftMs: decision.leftMs, unknown: decision.unknown, split: false };
+        case 'unavailable':
+          void this.#drop(ballot);
+          return { kind: 'unavailable' };
+        case 'won': {
+          if (!(await verdict)) break; // a voter has started anew since it voted
+          const confirmed = decision.attempt > 1 ? await this.#confirm(ballot, decision.attempt) : ('confirmed' as const);
+          if (typeof confirmed === 'object') return this.#duplicate(ballot, [...ballot.claims, ...confirmed.replies], confirmed.done);
+          if (confirmed === 'failed') break;
+          const lease = new QuorumLease(key, decision.attempt, retentionMs, startedMs, ballot, this.#clock);
+          if (lease.mayStart()) return { kind: 'won', lease };
+          this.#events.lockFailed('expired');
+          break;
+        }
+        case 'undecided':
+          break;
+      }
+      const released = this.#drop(ballot);
+      const leftMs = decision.kind === 'undecided' ? decision.leftMs : 0;
+      // The lowest token seen goes again after one round trip, the others a little later: somebody wins.
+      if (isLowest(ballot)) await released;
+      else await this.#clock.sleep(10 + this.#clock.random() * 40);
+      // A round takes up to two deadlines, claim and confirmation: one that cannot end in time is not begun.
+      if (this.#clock.now() + 2 * voterTimeoutMs > deadlineMs) return { kind: 'held', leftMs, unknown: false, split: true };
+    }
+  }
+
+  async #decided(ballot: Ballot): Promise<Exclude<Decision, { kind: 'pending' }>> {
+    for (;;) {
+      const decision = decide(this.#ballots.votes(ballot.claims, ballot.id));
+      if (decision.kind !== 'pending') return decision;
+      await ballot.next();
+    }
+  }
+
+  /**
+   * An attempt above 1 may follow one that was forwarded: raises the record to it wherever the lock is
+   * still ours, and learns of a completion that the claim ran past.
+   */
+  async #confirm(ballot: Ballot, attempt: number): Promise<'confirmed' | 'failed' | { done: DoneAnswer; replies: Vote[] }> {
+    const { id, token, recordMs } = ballot;
+    const replies: (Reply | undefined)[] = this.#voters.map(() => undefined);
+    const asked = this.#voters.map(async (voter, index) => {
+      replies[index] = await voter.ask({ op: 'confirm', id, token, attempt, recordMs });
+    });
+    const verdict = await gather(asked, () => {
+      const decision = decide(this.#ballots.votes(replies, id));
+      if (decision.kind === 'done') return { done: decision.done, replies };
+      return decision.kind === 'won' ? ('confirmed' as const) : undefined;
+    });
+    return verdict ?? 'failed';
+  }
+
+  /** Copies the done record to voters that gave us the lock, and lets go of everything else. */
+  #duplicate(ballot: Ballot, replies: readonly Vote[], done: DoneAnswer): ClaimResult {
+    const { id, token } = ballot;
+    const { attempt, content } = done;
+    const recordMs = Math.max(1, done.leftMs);
+    const toRepair = new Set<number>();
+    replies.forEach((reply, index) => {
+      if (reply?.status === 'ok') toRepair.add(index % this.#voters.length);
+    });
+    for (const index of toRepair) void this.#voters[index]!.ask({ op: 'repair', id, token, attempt, content, recordMs });
+    void this.#drop(ballot, toRepair);
+    return { kind: 'done', done: decodeDone(content) };
+  }
+
+  /** Releases a round that was not won wherever something may have been granted, even after the decision. */
+  #drop(ballot: Ballot, except: ReadonlySet<number> = new Set()): Promise<unknown> {
+    const { id, token } = ballot;
+    const replies: Promise<Reply>[] = [];
+    ballot.claims.forEach((claim, index) => {
+      if (except.has(index) || (claim && provesNothingGranted(claim))) return;
+      replies[index] = this.#voters[index]!.ask({ op: 'release', id, token, takeBack: true });
+    });
+    ballot.takeBack = true;
+    this.#settling.releaseUntilAnswered(ballot, replies);
+    return Promise.all(replies);
+  }
+
+  async #heal(lease: QuorumLease, index: number, reply: Promise<Reply>): Promise<void> {
+    if ((await reply).status !== 'lost') return;
+    const { id, token, lockMs, recordMs } = lease.ballot;
+    await this.#voters[index]!.ask({ op: 'heal', id, token, lockMs, attempt: lease.attempt, recordMs });
+  }
+}
+
+/** Only an answer proves that nothing was granted; silence and errors do not, unless nothing was sent. */
+function provesNothingGranted(reply: Reply): boolean {
+  if (reply.status === 'error') return reply.message === 'down' || reply.message === 'skipped';
+  return reply.status === 'held' || reply.status === 'done' || reply.status === 'no-marker';
+}
+
+function isLowest(ballot: Ballot): boolean {
+  return ballot.claims.every((claim) => claim?.status !== 'held' || ballot.token < claim.token);
+}

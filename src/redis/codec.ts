@@ -1,0 +1,84 @@
+/** Batches as the script takes them and answers as it gives them; the layout is described in `script.ts`. */
+import type { Answer, BatchAnswer, Hold, Item } from './items.ts';
+
+/** Key names of one voter under `prefix`; `tag` is the first hex digit of the digest (a Redis Cluster slots by it). */
+export const keys = {
+  marker: (prefix: string, tag: string): string => `${prefix}:{${tag}}:boot`,
+  hold: (prefix: string, tag: string): string => `${prefix}:{${tag}}:hold`,
+  lock: (prefix: string, id: string): string => `${prefix}:{${tagOf(id)}}${id}:l`,
+  record: (prefix: string, id: string): string => `${prefix}:{${tagOf(id)}}${id}:r`,
+};
+
+/** First hex digit of the digest that `id` spells in base64url. */
+export function tagOf(id: string): string {
+  return (Buffer.from(id.slice(0, 2), 'base64url')[0]! >> 4).toString(16);
+}
+
+/** KEYS and ARGV of a batch, in one list as EVALSHA takes them, and the number of KEYS. */
+export function encode(batch: readonly Item[], prefix: string, tag: string): { keyCount: number; args: (string | number)[] } {
+  const marker = keys.marker(prefix, tag);
+  const hold = keys.hold(prefix, tag);
+  const names: string[] = [marker, hold];
+  const fields: (string | number)[] = [];
+  for (const item of batch) {
+    if (item.op === 'hello' || item.op === 'trust') names.push(marker, hold);
+    else names.push(keys.lock(prefix, item.id), keys.record(prefix, item.id));
+    fields.push(...fieldsOf(item));
+  }
+  return { keyCount: names.length, args: [...names, ...fields] };
+}
+
+function fieldsOf(item: Item): (string | number)[] {
+  switch (item.op) {
+    case 'claim':
+      return [item.op, item.token, item.lockMs, item.recordMs, 0, 0, ''];
+    case 'confirm':
+      return [item.op, item.token, 0, item.recordMs, item.attempt, 0, ''];
+    case 'extend':
+      return [item.op, item.token, item.lockMs, 0, 0, item.unknown ? 1 : 0, ''];
+    case 'heal':
+      return [item.op, item.token, item.lockMs, item.recordMs, item.attempt, 0, ''];
+    case 'complete':
+    case 'repair':
+      return [item.op, item.token, 0, item.recordMs, item.attempt, 0, item.content];
+    case 'release':
+      return [item.op, item.token, 0, 0, 0, item.takeBack ? 1 : 0, ''];
+    case 'peek':
+      return [item.op, '', 0, 0, 0, 0, ''];
+    case 'hello':
+      return [item.op, item.nonce, item.lifeMs, 0, 0, 0, item.name];
+    case 'trust':
+      return [item.op, item.boot, 0, 0, 0, 0, ''];
+  }
+}
+
+/** The script's reply, read back. Throws on a shape that the script cannot have sent. */
+export function decode(reply: unknown): BatchAnswer {
+  if (!Array.isArray(reply)) throw new Error('voter sent something that is not a batch answer');
+  const [boot, held, ...answers] = reply as [string, number, ...unknown[][]];
+  return { boot, held: held === 1, answers: answers.map(answerOf) };
+}
+
+function answerOf(raw: unknown[]): Answer {
+  const [status, a, b, c, d] = raw as [string, never, never, never, never];
+  switch (status) {
+    case 'ok':
+    case 'free':
+      return { status, counted: a === 1, attempt: b, floor: c };
+    case 'done':
+      return { status, attempt: a, floor: b, content: c, leftMs: d };
+    case 'held':
+      return { status, token: a, unknown: b === 1, leftMs: c, floor: d };
+    case 'lost':
+    case 'forgotten':
+      return { status, floor: a };
+    case 'no-marker':
+      return { status };
+    case 'hello':
+      return { status, hold: a as Hold, leftMs: b };
+    case 'error':
+      return { status, message: a };
+    default:
+      throw new Error(`voter sent an unknown answer: ${String(status)}`);
+  }
+}

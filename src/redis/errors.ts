@@ -1,0 +1,24 @@
+/** What Redis and its client say when something is wrong, as a closed set of classes (a metric label). */
+
+const CLASSES: readonly (readonly [RegExp, string])[] = [
+  [/^NOSCRIPT/, 'noscript'],
+  [/^OOM/, 'oom'],
+  [/^READONLY/, 'readonly'],
+  [/^LOADING/, 'loading'],
+  [/^(NOAUTH|WRONGPASS|NOPERM)/, 'auth'],
+  [/^(MOVED|ASK|CROSSSLOT|CLUSTERDOWN|TRYAGAIN)/, 'moved'],
+  [/^(MISCONF|NOREPLICAS)/, 'misconf'],
+  [/^(BUSY|UNKILLABLE)/, 'busy'],
+  [/^(WRONGTYPE|FORMAT)|FORMAT unknown/, 'format'],
+  [/^MASTERDOWN/, 'readonly'],
+  [/timed out|ETIMEDOUT/, 'timeout'],
+  [/ECONNREFUSED|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH/, 'refused'],
+  [/Connection is closed|ECONNRESET|EPIPE|max retries|isn't writeable/i, 'disconnected'],
+];
+
+export function errorClass(message: string): string {
+  for (const [pattern, name] of CLASSES) if (pattern.test(message)) return name;
+  return 'other';
+}
+
+export const ERROR_CLASSES: readonly string[] = [...new Set([...CLASSES.map(([, name]) => name), 'down', 'skipped', 'other'])];

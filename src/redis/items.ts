@@ -1,0 +1,61 @@
+/**
+ * What a voter can be asked and what it can answer. One batch of items is one run of the script
+ * (`script.ts`), or of its model (`model.ts`); both understand exactly this.
+ */
+
+/** Where an event's two keys live. `id`: the 22 characters of `DeliveryKey`. All `…Ms` are lives, integers. */
+export type Item =
+  /** Take the lock and count an attempt, unless the event is done or another holds it. */
+  | { readonly op: 'claim'; readonly id: string; readonly token: string; readonly lockMs: number; readonly recordMs: number }
+  /** Raise the record to the attempt that the claim won with; needs the lock. */
+  | { readonly op: 'confirm'; readonly id: string; readonly token: string; readonly attempt: number; readonly recordMs: number }
+  /** Move the lock's end; `unknown` also says that its outcome is unknown. Needs the lock. */
+  | { readonly op: 'extend'; readonly id: string; readonly token: string; readonly lockMs: number; readonly unknown: boolean }
+  /** Put back a lock that this voter lost, where nobody else took it. */
+  | { readonly op: 'heal'; readonly id: string; readonly token: string; readonly lockMs: number; readonly attempt: number; readonly recordMs: number }
+  /** Write the done record, whoever holds the lock. */
+  | { readonly op: 'complete'; readonly id: string; readonly token: string; readonly attempt: number; readonly content: string; readonly recordMs: number }
+  /** Give the lock up; `takeBack`: no byte was sent, so the attempt may be taken back too. Needs the lock. */
+  | { readonly op: 'release'; readonly id: string; readonly token: string; readonly takeBack: boolean }
+  /** Copy a done record that another voter showed, and drop our lock. */
+  | { readonly op: 'repair'; readonly id: string; readonly token: string; readonly attempt: number; readonly content: string; readonly recordMs: number }
+  | { readonly op: 'peek'; readonly id: string }
+  /** Say who we are to a new connection; see `voter.ts`. `lifeMs`: the longest life a lock can be given. */
+  | { readonly op: 'hello'; readonly nonce: string; readonly lifeMs: number; readonly name: string }
+  /** Lift the hold of a voter that was empty when first met (first installation). `boot`: as `hello` told it. */
+  | { readonly op: 'trust'; readonly boot: string };
+
+/** `floor`: attempts at or below it were forgotten on purpose; a done record there is void. */
+export type Answer =
+  /** `counted`: false while the voter is on hold, or was when it granted the lock. */
+  | { readonly status: 'ok'; readonly counted: boolean; readonly attempt: number; readonly floor: number }
+  | { readonly status: 'done'; readonly attempt: number; readonly floor: number; readonly content: string; readonly leftMs: number }
+  | { readonly status: 'held'; readonly token: string; readonly unknown: boolean; readonly leftMs: number; readonly floor: number }
+  /** The lock is not ours (any more). */
+  | { readonly status: 'lost'; readonly floor: number }
+  /** Refused: at or below the floor. */
+  | { readonly status: 'forgotten'; readonly floor: number }
+  /** From `peek`: neither done nor locked. */
+  | { readonly status: 'free'; readonly counted: boolean; readonly attempt: number; readonly floor: number }
+  /** The voter has no marker: it lost its memory since `hello`. Proves that nothing was granted. */
+  | { readonly status: 'no-marker' }
+  /** `hold`: why its ok does not count, empty when it does. `leftMs`: of the hold, −1 without end. */
+  | { readonly status: 'hello'; readonly hold: Hold; readonly leftMs: number }
+  /** This item failed on the voter; the others of its batch did not. Proves nothing. */
+  | { readonly status: 'error'; readonly message: string };
+
+/** `locks`: restarted with its records; `records`: may have lost them; `empty`: had no key at all when first met. */
+export type Hold = '' | 'locks' | 'records' | 'empty';
+
+/** One run over one batch. `boot` is empty without a marker. */
+export interface BatchAnswer {
+  readonly boot: string;
+  readonly held: boolean;
+  readonly answers: readonly Answer[];
+}
+
+/** Slack for the difference between the voters' clocks and ours over `ms`: 1 % and 2 ms (protocol section 3). */
+export const drift = (ms: number): number => ms * 0.01 + 2;
+
+/** How long a voter that lost its locks must not count: the longest lock, drift, one second (protocol section 6). */
+export const lockHoldMs = (lifeMs: number): number => Math.ceil(lifeMs + drift(lifeMs) + 1000);

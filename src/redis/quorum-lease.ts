@@ -1,0 +1,35 @@
+import type { DeliveryKey } from '../core/delivery.ts';
+import type { Clock, Lease } from '../core/ports.ts';
+import type { Ballot } from './ballots.ts';
+import { drift } from './items.ts';
+
+/** What a claim that was won is made of. */
+export class QuorumLease implements Lease {
+  readonly key: DeliveryKey;
+  readonly attempt: number;
+  readonly retentionMs: number;
+  readonly startedMs: number;
+  readonly ballot: Ballot;
+  validUntilMs: number;
+  readonly #clock: Clock;
+  readonly #minWorkMs: number;
+
+  constructor(key: DeliveryKey, attempt: number, retentionMs: number, startedMs: number, ballot: Ballot, clock: Clock) {
+    this.key = key;
+    this.attempt = attempt;
+    this.retentionMs = retentionMs;
+    this.startedMs = startedMs;
+    this.ballot = ballot;
+    this.validUntilMs = startedMs + ballot.lockMs - drift(ballot.lockMs);
+    this.#clock = clock;
+    this.#minWorkMs = ballot.lockMs / 3;
+  }
+
+  validForMs(): number {
+    return this.validUntilMs - this.#clock.now();
+  }
+
+  mayStart(): boolean {
+    return this.validForMs() > this.#minWorkMs;
+  }
+}
