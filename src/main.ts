@@ -1,34 +1,46 @@
 #!/usr/bin/env node
 /** The command line, and the only user of `process`. Exit codes: 0; 1 failed; 2 usage or configuration. */
-import { readFileSync } from 'node:fs';
 import { totalmem } from 'node:os';
-import { dirname, resolve } from 'node:path';
+import { resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import manifest from '../package.json' with { type: 'json' };
 import { systemClock } from './clock.ts';
-import { loadConfig, type Loaded } from './config/load.ts';
 import { nearest } from './config/nearest.ts';
-import { reasonOf } from './config/secrets.ts';
+import { readConfig, type Reading } from './config/reading.ts';
+import { configJsonSchema } from './config/json-schema.ts';
+import { reloadOnChange } from './config/reload.ts';
 import { summary } from './config/summary.ts';
+import { operate, type Asked } from './operator/command.ts';
 import { senders } from './senders/index.ts';
 
 const usage = `hookonce lets each webhook through once.
 
-Usage: hookonce [command] [--config FILE]
+Usage: hookonce [command] [options]
 
 Commands:
   serve      run the gateway (the default)
   check      read the configuration and say what is wrong with it
+  schema     print the JSON Schema of the configuration, for editors
+  explain    say what is known of an event, and what a delivery of it would now be: explain ROUTE ID…
+  forget     have the next delivery of an event processed again: forget ROUTE ID…
   demo       show the main job on this machine, with a storm of deliveries
   version    print the version
   help       print this
 
 Options:
-  --config FILE   default: $HOOKONCE_CONFIG, else /etc/hookonce/config.yaml`;
+  --config FILE   default: $HOOKONCE_CONFIG, else /etc/hookonce/config.yaml
+  --key KEY       explain, forget: the event's Hookonce-Key, instead of its ids
+  --json          explain, forget: answer in JSON
+  --force         forget: even while an attempt is running`;
 
-const commands = new Map<string, (configPath: string) => Promise<number>>([
+type Command = (configPath: string, asked: Omit<Asked, 'command'>) => Promise<number>;
+
+const commands = new Map<string, Command>([
   ['serve', serve],
   ['check', async (path) => check(path)],
+  ['schema', async () => say(JSON.stringify(configJsonSchema(senders.keys()), null, 2))],
+  ['explain', async (path, asked) => await ask(path, { ...asked, command: 'explain' })],
+  ['forget', async (path, asked) => await ask(path, { ...asked, command: 'forget' })],
   ['demo', demo],
   ['version', async () => say(manifest.version)],
   ['help', async () => say(usage)],
@@ -41,28 +53,37 @@ async function main(args: string[]): Promise<number> {
       config: { type: 'string' },
       help: { type: 'boolean', short: 'h' },
       version: { type: 'boolean' },
+      key: { type: 'string' },
+      json: { type: 'boolean', default: false },
+      force: { type: 'boolean', default: false },
     } as const;
     parsed = parseArgs({ args, allowPositionals: true, options });
   } catch (error) {
     return misused((error as Error).message.split('\n')[0]!);
   }
   const { values, positionals } = parsed;
+  const { key, json, force } = values;
   const name = values.help ? 'help' : values.version ? 'version' : (positionals[0] ?? 'serve');
   const command = commands.get(name);
   if (command === undefined) {
     const meant = nearest(name, commands.keys());
     return misused(`unknown command ${name}${meant === undefined ? '' : `; did you mean ${meant}?`}`);
   }
-  if (positionals.length > 1) return misused(`${name} takes no argument ${positionals[1]}`);
+  const [, route, ...ids] = positionals;
+  const asks = name === 'explain' || name === 'forget';
+  if (asks && route === undefined) return misused(`${name} needs the name of a route, and the ids of an event`);
+  if (!asks && route !== undefined) return misused(`${name} takes no argument ${route}`);
+  if ((!asks && (key !== undefined || json)) || (name !== 'forget' && force)) return misused(`${name} takes no such option`);
   if (values.config === '') return misused('--config needs the name of a file');
-  return await command(values.config ?? (process.env['HOOKONCE_CONFIG'] || '/etc/hookonce/config.yaml'));
+  return await command(values.config ?? (process.env['HOOKONCE_CONFIG'] || '/etc/hookonce/config.yaml'), { route: route ?? '', ids, key, json, force });
 }
 
 /** Runs until SIGTERM or SIGINT, then ends what is in flight. A second signal ends the process at once. */
 async function serve(configPath: string): Promise<number> {
   // Heard from the start: a signal that comes while starting is obeyed once there is something to stop.
   const stopped = stopSignal();
-  const loaded = load(configPath);
+  const first = read(configPath);
+  const { loaded } = first;
   if (!loaded.ok) return complain(configPath, loaded.complaints);
   for (const warning of loaded.warnings) console.error(`hookonce: warning: ${warning}`);
 
@@ -74,14 +95,28 @@ async function serve(configPath: string): Promise<number> {
     return cannotStart(error);
   }
   await using app = started;
+  const apply = (now: Reading['loaded']): void => app.reload(configPath, now);
+  using _reloading = reloadOnChange({ first, read: () => read(configPath), apply, clock: systemClock });
   await stopped;
   await app.drain();
   return 0;
 }
 
 function check(configPath: string): number {
-  const loaded = load(configPath);
+  const { loaded } = read(configPath);
   return loaded.ok ? say(summary(loaded.config, loaded.warnings)) : complain(configPath, loaded.complaints);
+}
+
+/** Over connections of its own: it works beside a running gateway, and without one. */
+async function ask(configPath: string, asked: Asked): Promise<number> {
+  const { loaded } = read(configPath);
+  if (!loaded.ok) return complain(configPath, loaded.complaints);
+  const { config } = loaded;
+  if (config.redis.nodes.length === 0)
+    return misused(`redis.nodes: none: claims live in the gateway itself; ask its admin port, /-/${asked.command}`);
+  const connect = async () => await (await import('./app.ts')).openOperator(config, systemClock);
+  const { code, text } = await operate(asked, config, connect);
+  return code === 2 ? misused(text) : say(text) || code;
 }
 
 async function demo(): Promise<number> {
@@ -92,16 +127,8 @@ async function demo(): Promise<number> {
   return await runDemo({ program, clock: systemClock, print: (line) => void say(line), signal: abort.signal });
 }
 
-function load(configPath: string): Loaded {
-  const folder = dirname(resolve(configPath));
-  const readFile = (path: string) => readFileSync(resolve(folder, path));
-  let text: string;
-  try {
-    text = readFileSync(configPath, 'utf8');
-  } catch (error) {
-    return { ok: false, complaints: [`the file cannot be read (${reasonOf(error)})`] };
-  }
-  return loadConfig({ path: configPath, text, env: process.env, readFile, memoryLimit: memoryLimit() }, senders);
+function read(configPath: string): Reading {
+  return readConfig(configPath, { env: process.env, memoryLimit: memoryLimit() }, senders);
 }
 
 /** Of the container, in bytes. Where there is none, the kernel names 0 or some number beyond the machine's memory. */

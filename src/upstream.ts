@@ -5,87 +5,115 @@
  *
  *     waiting ──connection, mayStart──▶ sent ──reply complete──▶ answered
  *        │                               ├── reset, bad reply ──▶ unknown/reset
- *        │                               └── timeout ───────────▶ unknown/timeout, goes on as *late*
+ *        │                               └── timeouts ──────────▶ unknown/timeout, goes on as *late*
  *        └── no connection, expired ──▶ never-sent
  *
  * undici calls `onRequestStart` when it has a connection, in the same turn and right before it writes
  * the head (`writeH1`). An error thrown there takes the request out of the queue without a byte written
  * and leaves the connection open; that is where `mayStart` is asked.
  *
- * A late exchange keeps its slot until it ends: the application is still at work on it.
+ * A late exchange keeps its slot and its memory until it ends: the application is still at work on it.
  */
-import { isIP } from 'node:net';
 import { Pool, type Dispatcher } from 'undici';
+import { appAddress } from './core/app-address.ts';
+import { createCollector, type Collector } from './core/collect.ts';
 import type { AppReply, RawHeaders } from './core/delivery.ts';
+import { withHost } from './core/forwarded.ts';
 import { withoutHopByHop } from './core/hop-by-hop.ts';
-import type { AppRequest, AppResult, Cancel, Clock, Upstream } from './core/ports.ts';
+import type { AppRequest, AppResult, Cancel, Clock, NeverSent, Upstream } from './core/ports.ts';
+import { createSlots, type SlotLimits } from './core/slots.ts';
 
-export interface UpstreamOptions {
-  /** Where the application listens: http or https, host, port. A path is ignored. */
+/** Slots: the requests at the application at the same time, late ones included. */
+export interface UpstreamOptions extends SlotLimits {
+  /** Where the application listens: `http://host:port`, `https://host:port` or `unix:/path`. */
   readonly url: string;
+  /** Whose name it is called by: the one that the sender used, or its own. */
+  readonly host: 'preserve' | 'upstream';
   /** From the free slot to the last byte of the reply, milliseconds; connecting counts in it. */
   readonly timeoutMs: number;
   readonly connectTimeoutMs: number;
-  /** Requests at the application at the same time, late ones included. */
-  readonly maxInFlight: number;
-  /** Requests that wait for a slot, first come, first served. */
-  readonly maxWaiting: number;
-  readonly maxWaitMs: number;
+  /** From the connection to the head of the reply; undefined: as long as the whole. */
+  readonly headersTimeoutMs?: number | undefined;
+  /** How long an idle connection is kept, unless the application names a time of its own. */
+  readonly keepAliveMs: number;
   /** Reply bodies up to this many bytes are kept; of larger ones only status and headers. */
   readonly maxReply: number;
 }
 
-/**
- * Idle connections are closed after this long, unless the application names a time of its own: sooner
- * than common servers close them (gunicorn 2 s, Node 5 s), so that a request does not meet a closing one.
- */
-const IDLE_MS = 1_000;
+/** What can be changed while requests are under way; they end under what they began with. */
+export type UpstreamLimits = SlotLimits & Pick<UpstreamOptions, 'maxReply'>;
 
-export function createUpstream(options: UpstreamOptions, clock: Clock): Upstream & AsyncDisposable {
-  const url = new URL(options.url);
-  const slots = createSlots(options, clock);
-  const pool = new Pool(url.origin, {
-    connections: options.maxInFlight,
-    pipelining: 1,
-    allowH2: false,
-    connectTimeout: options.connectTimeoutMs,
-    // Time is kept here: undici's own timeouts would cut the exchange.
-    headersTimeout: 0,
-    bodyTimeout: 0,
-    keepAliveTimeout: IDLE_MS,
-  });
-  // The certificate is the application's own, whatever Host the sender wrote.
-  const servername = url.protocol === 'https:' && isIP(url.hostname) === 0 ? { servername: url.hostname } : {};
+export interface ResizableUpstream extends Upstream, AsyncDisposable {
+  resize(limits: UpstreamLimits): void;
+}
+
+/** `onWaiting` hears how many requests wait for a slot. */
+export function createUpstream(
+  options: UpstreamOptions,
+  clock: Clock,
+  onWaiting?: (count: number) => void,
+): ResizableUpstream {
+  const { tls, authority, servername, socketPath } = appAddress(options.url);
+  const slots = createSlots(options, clock, onWaiting);
+  /** As many connections as slots: a request rather waits for one that is about to be free than opens another. */
+  const open = (connections: number): Pool =>
+    new Pool(`${tls ? 'https' : 'http'}://${authority}`, {
+      connections,
+      pipelining: 1,
+      allowH2: false,
+      connectTimeout: options.connectTimeoutMs,
+      // Time is kept here: undici's own timeouts would cut the exchange.
+      headersTimeout: 0,
+      bodyTimeout: 0,
+      keepAliveTimeout: options.keepAliveMs,
+      ...(socketPath !== undefined && { socketPath }),
+    });
+  let current = options;
+  let pool = open(options.maxInFlight);
+  const pools = new Set([pool]);
+  const named = options.host === 'upstream' ? (lines: RawHeaders) => withHost(lines, authority) : undefined;
 
   return {
     async send(request: AppRequest, mayStart: () => boolean): Promise<AppResult> {
       const slot = await slots.take();
       if (slot !== 'taken') return neverSent(slot, 'no free slot');
       return await new Promise((resolve) => {
-        const exchange = new Exchange(options, clock, mayStart, resolve, () => slots.give());
+        const exchange = new Exchange(request, current, clock, mayStart, resolve, () => slots.give());
         pool.dispatch(
           {
             path: request.target,
             method: request.method,
-            headers: requestHeaders(request.headers),
+            headers: requestHeaders(named?.(request.headers) ?? request.headers),
             body: request.body,
             idempotent: false,
-            ...servername,
+            // The certificate is the application's own, whatever Host the sender wrote.
+            ...(servername !== undefined && { servername }),
           },
           exchange,
         );
       });
     },
+    resize(limits) {
+      if (limits.maxInFlight !== current.maxInFlight) {
+        const before = pool;
+        pool = open(limits.maxInFlight);
+        pools.add(pool);
+        void before.close().then(() => pools.delete(before));
+      }
+      current = { ...current, ...limits };
+      slots.resize(limits);
+    },
     async [Symbol.asyncDispose]() {
       slots.close();
-      await pool.destroy();
+      await Promise.all([...pools].map(async (each) => await each.destroy()));
     },
   };
 }
 
 class Exchange implements Dispatcher.DispatchHandler {
   #state: 'waiting' | 'sent' | 'late' | 'over' = 'waiting';
-  readonly #limit: number;
+  readonly #options: UpstreamOptions;
+  readonly #share: AppRequest['share'];
   readonly #clock: Clock;
   readonly #mayStart: () => boolean;
   readonly #resolve: (result: AppResult) => void;
@@ -94,28 +122,31 @@ class Exchange implements Dispatcher.DispatchHandler {
   readonly #late = Promise.withResolvers<AppReply | undefined>();
   readonly #cancelConnect: Cancel;
   readonly #cancelTotal: Cancel;
+  #cancelHeaders: Cancel = () => {};
   #controller: Dispatcher.DispatchController | undefined;
   #status = 0;
   #headers: RawHeaders = [];
-  /** undefined: the body is larger than what is kept. */
-  #body: Buffer[] | undefined = [];
-  #size = 0;
+  /** undefined: the body is larger than what is kept, or than the memory that there is. */
+  #body: Collector | undefined;
 
   constructor(
+    request: AppRequest,
     options: UpstreamOptions,
     clock: Clock,
     mayStart: () => boolean,
     resolve: (result: AppResult) => void,
     onOver: () => void,
   ) {
-    this.#limit = options.maxReply;
+    this.#options = options;
+    this.#share = request.share;
+    this.#share?.hold();
     this.#clock = clock;
     this.#mayStart = mayStart;
     this.#resolve = resolve;
     this.#onOver = onOver;
     this.#begun = clock.now();
-    this.#cancelConnect = clock.timer(options.connectTimeoutMs, () => this.#noConnection('connect timeout'));
-    this.#cancelTotal = clock.timer(options.timeoutMs, () => this.#timeout());
+    this.#cancelConnect = clock.timer(options.connectTimeoutMs, () => this.#noConnection('connect_timeout', 'connect timeout'));
+    this.#cancelTotal = clock.timer(options.timeoutMs, () => this.#timeout('timeout'));
   }
 
   onRequestStart(controller: Dispatcher.DispatchController): void {
@@ -127,42 +158,45 @@ class Exchange implements Dispatcher.DispatchHandler {
     }
     this.#state = 'sent';
     this.#controller = controller;
+    const { headersTimeoutMs } = this.#options;
+    if (headersTimeoutMs !== undefined) this.#cancelHeaders = this.#clock.timer(headersTimeoutMs, () => this.#timeout('headers_timeout'));
   }
 
   onResponseStart(controller: Dispatcher.DispatchController, status: number): void {
     if (status < 200) return;
+    this.#cancelHeaders();
     this.#status = status;
     this.#headers = withoutHopByHop(latin1(controller.rawHeaders));
+    this.#body = createCollector(this.#options.maxReply, this.#share);
   }
 
   onResponseData(_controller: Dispatcher.DispatchController, chunk: Buffer): void {
-    this.#size += chunk.length;
-    if (this.#size > this.#limit) this.#body = undefined;
-    this.#body?.push(chunk);
+    if (this.#body?.add(chunk) !== 'ok') this.#body = undefined;
   }
 
   onResponseEnd(): void {
-    const body = this.#body === undefined ? undefined : Buffer.concat(this.#body);
+    const body = this.#body?.whole();
     const reply: AppReply = { status: this.#status, headers: this.#headers, body };
     this.#end({ kind: 'answered', reply, upstreamMs: this.#clock.now() - this.#begun }, reply);
   }
 
   onResponseError(_controller: Dispatcher.DispatchController | null, error: Error): void {
-    if (this.#state === 'waiting') this.#noConnection(error.message);
+    if (this.#state === 'waiting') this.#noConnection('unreachable', error.message);
     else this.#end(this.#unknown('reset'));
   }
 
-  #noConnection(message: string): void {
-    if (this.#state === 'waiting') this.#end(neverSent('unreachable', message));
+  #noConnection(why: 'unreachable' | 'connect_timeout', message: string): void {
+    if (this.#state === 'waiting') this.#end(neverSent(why, message));
   }
 
-  #timeout(): void {
-    if (this.#state !== 'sent') return this.#noConnection('timeout');
+  #timeout(how: 'timeout' | 'headers_timeout'): void {
+    if (this.#state === 'waiting') return this.#noConnection('connect_timeout', 'timeout');
+    if (this.#state !== 'sent') return;
     this.#state = 'late';
-    this.#resolve(this.#unknown('timeout'));
+    this.#resolve(this.#unknown(how));
   }
 
-  #unknown(how: 'timeout' | 'reset'): AppResult {
+  #unknown(how: 'timeout' | 'headers_timeout' | 'reset'): AppResult {
     return { kind: 'unknown', how, late: this.#late.promise, cut: () => this.#cut() };
   }
 
@@ -175,45 +209,15 @@ class Exchange implements Dispatcher.DispatchHandler {
     this.#state = 'over';
     this.#cancelConnect();
     this.#cancelTotal();
+    this.#cancelHeaders();
     this.#resolve(result);
     this.#late.resolve(reply);
+    this.#share?.release();
     this.#onOver();
   }
 }
 
-/** Slots at the application: a fixed number of them, and a bounded queue in front. */
-function createSlots(options: UpstreamOptions, clock: Clock) {
-  let free = options.maxInFlight;
-  const queue = new Set<(slot: 'taken' | 'in_flight') => void>();
-  return {
-    take(): 'taken' | 'waiting' | Promise<'taken' | 'in_flight'> {
-      if (free > 0) {
-        free -= 1;
-        return 'taken';
-      }
-      if (queue.size >= options.maxWaiting) return 'waiting';
-      return new Promise((resolve) => {
-        const serve = (slot: 'taken' | 'in_flight'): void => {
-          cancel();
-          queue.delete(serve);
-          resolve(slot);
-        };
-        const cancel = clock.timer(options.maxWaitMs, () => serve('in_flight'));
-        queue.add(serve);
-      });
-    },
-    give(): void {
-      const [next] = queue;
-      if (next === undefined) free += 1;
-      else next('taken');
-    },
-    close(): void {
-      for (const serve of queue) serve('in_flight');
-    },
-  };
-}
-
-function neverSent(why: 'unreachable' | 'expired' | 'in_flight' | 'waiting', message: string): AppResult {
+function neverSent(why: NeverSent, message: string): AppResult {
   return { kind: 'never-sent', why, message };
 }
 

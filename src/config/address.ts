@@ -21,6 +21,25 @@ export function address(schemes: Readonly<Record<string, number>>, login: string
   });
 }
 
+/** Where the application listens, as the program takes it: `http://host:port`, `https://host:port` or `unix:/path`. */
+export function applicationUrl() {
+  const schemes = { http: 80, https: 443 };
+  const form = 'a URL such as http://host:port';
+  return z.string({ error: form }).transform((text, context) => {
+    if (!text.startsWith('unix:')) {
+      const read = readAddress(text, schemes, 'a URL without user and password', form);
+      if (typeof read !== 'string') return `${read.scheme}://${read.name}`;
+      context.addIssue({ code: 'custom', message: read });
+    } else if (/^unix:\/[^\0\n]{1,106}$/.test(text)) {
+      return text;
+    } else {
+      // Longer paths do not fit into the address of a socket.
+      context.addIssue({ code: 'custom', message: 'unix: and an absolute path of at most 107 characters' });
+    }
+    return z.NEVER;
+  });
+}
+
 function readAddress(
   text: string,
   schemes: Readonly<Record<string, number>>,

@@ -80,7 +80,7 @@ export function describe(value: unknown, path: Path): string {
 
 /** Where an operator may have put a secret itself instead of a reference to it. */
 function isSecret(path: Path): boolean {
-  return path.some((step) => step === 'secrets' || step === 'password');
+  return path.some((step) => step === 'secrets' || step === 'password' || step === 'token');
 }
 
 /** URLs are shown only when they hold no user, no query and nothing that could be a misread password. */

@@ -5,17 +5,29 @@ import type { RedisNode } from './nodes.ts';
 export interface Config {
   readonly service: string;
   readonly listen: Listen;
-  readonly admin: Listen;
+  /** `token`: for what may only be asked with it; undefined: nobody may. */
+  readonly admin: Listen & { readonly token: string | undefined };
   readonly upstream: {
-    /** `http://host:port` or `https://host:port`. */
+    /** `http://host:port`, `https://host:port` or `unix:/path`. */
     readonly url: string;
+    readonly host: 'preserve' | 'upstream';
     readonly timeoutMs: number;
     readonly connectTimeoutMs: number;
+    /** undefined: none but the whole. */
+    readonly headersTimeoutMs: number | undefined;
+    readonly keepAliveMs: number;
     readonly maxInFlight: number;
     readonly maxWaiting: number;
     readonly maxWaitMs: number;
+    readonly maxProxied: number;
   };
-  readonly limits: { readonly bodyBytes: number; readonly memoryBytes: number; readonly replyBytes: number };
+  readonly limits: {
+    readonly bodyBytes: number;
+    readonly memoryBytes: number;
+    readonly replyBytes: number;
+    readonly headersBytes: number;
+    readonly inFlight: number;
+  };
   readonly redis: {
     readonly timeoutMs: number;
     readonly prefix: string;
@@ -27,10 +39,18 @@ export interface Config {
     readonly budgetMs: number;
     readonly maxHoldMs: number;
     readonly unknownHoldMs: number;
+    readonly retentionMs: number;
+    readonly recoverAfterMs: number;
+    readonly onMemoryLoss: 'recover' | 'refuse';
+    /** Records per second. */
+    readonly resyncRate: number;
     readonly firstStart: 'wait' | 'trust';
   };
   readonly routes: readonly Route[];
-  readonly unmatched: 'reject';
+  readonly unmatched: 'proxy' | 'reject';
+  /** Addresses and networks in CIDR form. */
+  readonly trustedProxies: readonly string[];
+  readonly readiness: { readonly requireQuorum: boolean };
   readonly drain: {
     /** How long deliveries are still taken after the signal to stop. */
     readonly delayMs: number;

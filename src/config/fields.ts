@@ -1,4 +1,5 @@
 /** The kinds of value that settings have. Each error message completes the sentence "needs …". */
+import { isIP } from 'node:net';
 import * as z from 'zod';
 import { durationForm, formatDuration, formatSize, parseDuration, parseSize, sizeForm } from './units.ts';
 
@@ -10,23 +11,41 @@ const longestTimer = '24d';
 
 /** Milliseconds, written with a unit. `min` and `max` are inclusive. */
 export function duration(min: string, max = longestTimer) {
-  return quantity(durationForm, parseDuration, formatDuration, min, max);
+  return quantity({ form: durationForm, ...writtenDuration }, parseDuration, formatDuration, min, max);
+}
+
+/** A duration, or `off`, which is undefined. */
+export function durationOrOff(min: string, max = longestTimer) {
+  const written = duration(min, max);
+  const told = { pattern: `${writtenDuration.pattern}|^off$`, examples: ['off', '7d'] };
+  return z.string({ error: `${durationForm}, or off` }).meta(told).transform((text, context) => {
+    if (text === 'off') return undefined;
+    const parsed = written.safeParse(text);
+    if (parsed.success) return parsed.data;
+    for (const { message } of parsed.error.issues) context.addIssue({ code: 'custom', message: `${message}, or off` });
+    return z.NEVER;
+  });
 }
 
 /** Bytes, written with a unit. `min` and `max` are inclusive. */
 export function size(min: string, max: string) {
-  return quantity(sizeForm, parseSize, formatSize, min, max);
+  return quantity({ form: sizeForm, ...writtenSize }, parseSize, formatSize, min, max);
 }
 
+/** What editors check while one writes; how large a value may be is said by the parser. */
+const writtenDuration = { pattern: String.raw`^\d{1,15}(\.\d{1,3})?(ms|s|m|h|d)$`, examples: ['300ms', '15s', '7d'] };
+const writtenSize = { pattern: String.raw`^\d{1,15}(\.\d{1,3})?(B|KiB|MiB|GiB)$`, examples: ['64KiB', '1MiB'] };
+
 function quantity(
-  form: string,
+  { form, ...written }: { readonly form: string; readonly pattern: string; readonly examples: string[] },
   parse: (text: string) => number | undefined,
   format: (value: number) => string,
   min: string,
   max: string,
 ) {
   const [least, most] = [parse(min)!, parse(max)!];
-  return z.string({ error: form }).transform((text, context) => {
+  const told = z.string({ error: form }).meta(written);
+  return told.transform((text, context) => {
     const value = parse(text);
     const problem =
       value === undefined
@@ -49,6 +68,17 @@ export function count(min: number, max: number) {
 
 export function matching(pattern: RegExp, form: string) {
   return z.string({ error: `${form} (a text; numbers need quotes)` }).regex(pattern, { error: form });
+}
+
+const networkForm = 'an address or network, such as 10.0.0.0/8 or fd00::/8';
+
+/** An IP address, or a network in CIDR form. */
+export const network = () => z.string({ error: networkForm }).refine(isNetwork, { error: networkForm });
+
+function isNetwork(text: string): boolean {
+  const [, address = '', prefix = '0'] = /^([^/]+)(?:\/(\d{1,3}))?$/.exec(text) ?? [];
+  const bits = { 0: -1, 4: 32, 6: 128 }[isIP(address)]!;
+  return Number(prefix) <= bits;
 }
 
 export const headerName = () =>
@@ -74,7 +104,15 @@ export const secretRef = () =>
   ).superRefine((ref, context) => {
     if ((ref.file === undefined) === (ref.env === undefined))
       context.addIssue({ code: 'custom', message: `exactly one of file and env` });
+  }).meta({
+    ...oneOf('file', 'env'),
+    examples: [{ file: '/etc/hookonce/secrets/stripe' }, { env: 'STRIPE_SECRET' }],
   });
+
+/** For editors: exactly one of these names is there. */
+export function oneOf(...names: string[]) {
+  return { oneOf: names.map((name) => ({ required: [name] })) };
+}
 
 export type SecretRef = z.output<ReturnType<typeof secretRef>>;
 

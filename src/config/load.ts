@@ -5,10 +5,10 @@ import type { Config } from './config.ts';
 import { allowed } from './fields.ts';
 import { compileNodes } from './nodes.ts';
 import { compileRoutes } from './routes.ts';
-import { checkRules } from './rules.ts';
+import { checkRouteBodies, checkRules } from './rules.ts';
 import { configSchema, nodeSchema, type Settings } from './schema.ts';
 import { routeSchema } from './schema-route.ts';
-import type { Source } from './secrets.ts';
+import { readToken, type Source } from './secrets.ts';
 import { listOf, standingItems, standingSections } from './standing.ts';
 import { readYaml } from './yaml.ts';
 
@@ -47,10 +47,12 @@ export function loadConfig(source: Source, senders: ReadonlyMap<string, Sender>)
   const rawNodes = isMapping(raw['redis']) ? raw['redis']['nodes'] : undefined;
   const nodes = compileNodes(standingItems(rawNodes, nodeSchema), listOf(rawNodes).length, source, findings);
   const routes = compileRoutes(standingItems(raw['routes'], routeSchema), claims, source, senders, findings);
+  const adminToken = standing.admin?.token && readToken(standing.admin.token, source, ['admin', 'token'], findings);
   checkRules(standing, memoryBytes, findings);
+  checkRouteBodies(routes, memoryBytes, findings);
 
   if (!whole.success || findings.complaints.length > 0) return { ok: false, complaints: findings.complaints };
-  return { ok: true, config: assemble(whole.data, memoryBytes, nodes, routes), warnings: findings.warnings };
+  return { ok: true, config: assemble(whole.data, memoryBytes, adminToken, nodes, routes), warnings: findings.warnings };
 }
 
 function isMapping(value: unknown): value is Readonly<Record<string, unknown>> {
@@ -60,6 +62,7 @@ function isMapping(value: unknown): value is Readonly<Record<string, unknown>> {
 function assemble(
   settings: Settings,
   memoryBytes: number,
+  adminToken: string | undefined,
   nodes: Config['redis']['nodes'],
   routes: Config['routes'],
 ): Config {
@@ -67,26 +70,42 @@ function assemble(
   return {
     service: settings.service ?? 'hookonce',
     listen: settings.listen,
-    admin: settings.admin,
+    admin: { ...settings.admin, token: adminToken },
     upstream: {
-      url: `${upstream.url.scheme}://${upstream.url.name}`,
+      url: upstream.url,
+      host: upstream.host,
       timeoutMs: upstream.timeout,
       connectTimeoutMs: upstream.connectTimeout,
+      headersTimeoutMs: upstream.headersTimeout,
+      keepAliveMs: upstream.keepAlive,
       maxInFlight: upstream.maxInFlight,
       maxWaiting: upstream.maxWaiting,
       maxWaitMs: upstream.maxWait,
+      maxProxied: upstream.maxProxied,
     },
-    limits: { bodyBytes: limits.body, memoryBytes, replyBytes: limits.reply },
+    limits: {
+      bodyBytes: limits.body,
+      memoryBytes,
+      replyBytes: limits.reply,
+      headersBytes: limits.headers,
+      inFlight: limits.inFlight,
+    },
     redis: { timeoutMs: redis.timeout, prefix: redis.prefix, nodes },
     claims: {
       lockTtlMs: claims.lockTtl,
       budgetMs: claims.budget,
       maxHoldMs: claims.maxHold,
       unknownHoldMs: claims.unknownHold ?? claims.lockTtl,
+      retentionMs: claims.retention,
+      recoverAfterMs: claims.recoverAfter,
+      onMemoryLoss: claims.onMemoryLoss,
+      resyncRate: claims.resyncRate,
       firstStart: claims.firstStart,
     },
     routes,
     unmatched: settings.unmatched,
+    trustedProxies: settings.trustedProxies,
+    readiness: settings.readiness,
     drain: { delayMs: drain.delay, graceMs: drain.grace },
     log: settings.log,
   };

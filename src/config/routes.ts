@@ -1,22 +1,32 @@
 /** Routes as the core sees them, compiled from what is written and what is known of the sender. */
+import type { Key } from '../core/delivery.ts';
 import type { IdentityRule } from '../core/identify.ts';
-import { parsePointer } from '../core/json-pointer.ts';
 import type { Route } from '../core/route.ts';
-import { textSecret, type Sender } from '../core/sender.ts';
-import type { SignatureRule } from '../core/verify.ts';
+import type { Sender } from '../core/sender.ts';
 import { describe, type Findings, type Path } from './complaints.ts';
+import { identityRule } from './identity-rule.ts';
 import { nearest } from './nearest.ts';
 import { inFlightWait, retention, warnOfEarlyLastRetry, type ClaimsSettings } from './route-times.ts';
 import { comparable, pathProblem } from './route-path.ts';
-import type { IdentitySettings, RouteSettings } from './schema-route.ts';
+import type { SecretRef } from './fields.ts';
+import type { RouteSettings } from './schema-route.ts';
 import { nameOf, readSecret, type Source } from './secrets.ts';
 import type { Written } from './standing.ts';
-import { signatureRule } from './verify-rule.ts';
+import { senderOptions } from './sender-options.ts';
+import { secretDecoder, signatureRule } from './verify-rule.ts';
 
 /** What a route takes from its sender; a route with `verify` brings its own, and nothing is known beyond. */
 type Basis = Pick<
   Sender,
-  'title' | 'signature' | 'decodeSecret' | 'successStatus' | 'timeLimitMs' | 'retryHorizonMs' | 'lastRetryMs'
+  | 'title'
+  | 'signature'
+  | 'decodeSecret'
+  | 'handshake'
+  | 'replayedBy'
+  | 'successStatus'
+  | 'timeLimitMs'
+  | 'retryHorizonMs'
+  | 'lastRetryMs'
 > & {
   readonly identity: IdentityRule | undefined;
 };
@@ -55,26 +65,40 @@ function compileRoute(
   if (basis === undefined) return undefined;
   const identity = identityRule(route.identity, basis.identity, at, findings);
   const secrets = readSecrets(route, basis, at, source, findings);
+  const options = senderOptions(route, basis, at, source, findings);
   if (claims !== undefined) warnOfEarlyLastRetry(route.name, basis, claims, at, findings);
+  if (route.observe)
+    findings.warn([...at, 'observe'], 'nothing is stopped on this route, and deliveries with a wrong signature are forwarded too');
   if (identity === undefined) return undefined;
   return {
     name: route.name,
     path: route.path,
     sender: route.sender ?? 'custom',
-    signature: basis.signature,
     secrets,
+    secretNames: secretNames(route.secrets),
+    ...options,
     identity,
+    ...(route.verify?.over === 'decoded' && { signatureOver: 'decoded' }),
+    ...limitsOf(route),
     inFlight: {
       policy: route.inFlight.policy,
       waitMs: inFlightWait(route.inFlight.wait, basis, at, findings),
       maxWaiters: route.inFlight.maxWaiters,
     },
+    ...(route.fingerprint === 'ignore' ? {} : { fingerprint: route.fingerprint }),
     onUnavailable: route.onUnavailable,
     duplicateReply: route.duplicate.reply,
     successStatus: route.duplicate.status ?? basis.successStatus,
     completeOn: route.completeOn,
     retentionMs: retention(route.retention, basis, claims, at, findings),
+    ...(route.observe && { observe: true }),
   };
+}
+
+/** Only what there is. */
+function limitsOf({ limits: { body, inFlight } }: RouteSettings): Pick<Route, 'limits'> {
+  if (body === undefined && inFlight === undefined) return {};
+  return { limits: { bodyBytes: body, inFlight } };
 }
 
 function basisOf(
@@ -91,12 +115,12 @@ function basisOf(
     return undefined;
   }
   if (route.verify !== undefined) {
-    const signature: SignatureRule | undefined = signatureRule(route.verify, [...at, 'verify'], findings);
+    const signature = signatureRule(route.verify, [...at, 'verify'], findings);
     if (signature === undefined) return undefined;
     return {
       title: 'the sender',
       signature,
-      decodeSecret: textSecret,
+      decodeSecret: secretDecoder(route.verify),
       identity: undefined,
       successStatus: 200,
       timeLimitMs: undefined,
@@ -115,15 +139,18 @@ function basisOf(
   return sender;
 }
 
-function readSecrets(route: RouteSettings, basis: Basis, at: Path, source: Source, findings: Findings): Buffer[] {
+function readSecrets(route: RouteSettings, basis: Basis, at: Path, source: Source, findings: Findings): Key[] {
   const where = [...at, 'secrets'];
   if (basis.signature.scheme === 'none') {
     if (route.secrets.length > 0)
       findings.complain(
         where,
-        'found secrets, but verify.scheme is none; needs a scheme that uses them, or no secrets',
+        route.verify
+          ? 'found secrets, but verify.scheme is none; needs a scheme that uses them, or no secrets'
+          : `found secrets, but ${basis.title} are not signed; needs none`,
       );
-    findings.warn([...at, 'verify', 'scheme'], 'none: anybody who can reach the gateway can post here');
+    const unsigned = route.verify ? [...at, 'verify', 'scheme'] : [...at, 'sender'];
+    findings.warn(unsigned, `${route.verify ? 'none' : route.sender}: anybody who can reach the gateway can post here`);
     return [];
   }
   if (route.secrets.length === 0)
@@ -138,31 +165,10 @@ function readSecrets(route: RouteSettings, basis: Basis, at: Path, source: Sourc
   });
 }
 
-/** What is written replaces the sender's own identity as a whole. */
-function identityRule(
-  written: IdentitySettings | undefined,
-  known: IdentityRule | undefined,
-  at: Path,
-  findings: Findings,
-): IdentityRule | undefined {
-  if (written === undefined) {
-    if (known === undefined)
-      findings.complain(
-        [...at, 'identity'],
-        'found nothing; needs parts or bodyHash, because verify does not say what names an event',
-      );
-    return known;
-  }
-  if (written.parts.length === 0 && !written.bodyHash) {
-    findings.complain([...at, 'identity'], 'found neither parts nor bodyHash; needs something that names an event');
-    return undefined;
-  }
-  const parts = written.parts.map((part): IdentityRule['parts'][number] => {
-    if (part.header !== undefined) return { from: 'header', names: [part.header] };
-    if (part.form !== undefined) return { from: 'form', field: part.form };
-    return { from: 'json', pointer: parsePointer(part.json!)! };
-  });
-  return { parts, bodyHash: written.bodyHash, missing: written.missing, scope: written.scope };
+/** What secrets are called in metrics: the last part of the reference; all of it where that would be said of two. */
+function secretNames(refs: readonly SecretRef[]): string[] {
+  const short = refs.map(({ file, env }) => (file === undefined ? env! : file.slice(file.lastIndexOf('/') + 1)));
+  return refs.map(({ file }, i) => (short.filter((name) => name === short[i]).length > 1 ? file : undefined) ?? short[i]!);
 }
 
 function unique(

@@ -1,4 +1,5 @@
 /** What must hold between settings. Each complaint names both of them, and their values. */
+import type { Route } from '../core/route.ts';
 import type { Findings } from './complaints.ts';
 import type { Standing } from './standing.ts';
 import { formatDuration, formatSize } from './units.ts';
@@ -49,6 +50,12 @@ export function checkRules(settings: Standing, memoryBytes: number, findings: Fi
       );
     }
   }
+  if (upstream?.headersTimeout !== undefined && upstream.headersTimeout > upstream.timeout) {
+    findings.complain(
+      path('upstream.headersTimeout'),
+      `found ${d(upstream.headersTimeout)} with upstream.timeout ${d(upstream.timeout)}; needs at most upstream.timeout`,
+    );
+  }
   if (limits && limits.body > memoryBytes) {
     const given =
       limits.memory === undefined ? `${formatSize(memoryBytes)} (its default here)` : formatSize(memoryBytes);
@@ -70,6 +77,18 @@ export function checkRules(settings: Standing, memoryBytes: number, findings: Fi
   }
   if (listen && admin && listen.port === admin.port && listen.port !== 0 && overlap(listen.host, admin.host)) {
     findings.complain(path('admin.port'), `found ${admin.port}, which listen.port has already; needs another`);
+  }
+}
+
+/** A route whose largest body never fits would refuse it for ever, as if for lack of room. */
+export function checkRouteBodies(routes: readonly Pick<Route, 'name' | 'limits'>[], memoryBytes: number, findings: Findings): void {
+  for (const { name, limits } of routes) {
+    const body = limits?.bodyBytes;
+    if (body !== undefined && body > memoryBytes)
+      findings.complain(
+        ['limits', 'memory'],
+        `found ${formatSize(memoryBytes)} with limits.body ${formatSize(body)} of route ${name}; needs at least one body`,
+      );
   }
 }
 

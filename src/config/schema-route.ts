@@ -1,11 +1,19 @@
 /** One route, as written. */
 import * as z from 'zod';
-import { count, duration, headerName, matching, secretRef, section } from './fields.ts';
+import { count, duration, durationOrOff, headerName, matching, oneOf, secretRef, section, size } from './fields.ts';
 
 const affix = () => z.string().max(64);
 
 const verify = section({
-  scheme: z.enum(['hmac-sha256', 'none']).describe('How deliveries are signed; none: anybody may post.'),
+  scheme: z
+    .enum(['hmac-sha256', 'hmac-sha1', 'hmac-sha512', 'ed25519', 'ecdsa-p256', 'token', 'none'])
+    .describe(
+      'How deliveries are signed. ed25519 and ecdsa-p256: the secrets are public keys. token: the header repeats the secret, and nothing is signed. none: anybody may post.',
+    ),
+  key: z
+    .enum(['text', 'hex', 'base64'])
+    .default('text')
+    .describe('How the secret of an HMAC is written: its bytes as they are, or encoded.'),
   header: headerName().optional().describe('Header that holds the signature.'),
   encoding: z.enum(['hex', 'base64']).default('hex').describe('How the signature is written.'),
   prefix: affix().default('').describe('Text before the signature, such as sha256=.'),
@@ -18,7 +26,13 @@ const verify = section({
     .min(1)
     .max(256)
     .default('{body}')
-    .describe('What is signed: text around {body}, {timestamp} and {id}.'),
+    .describe('What is signed: text around {body}, {timestamp}, {id}, {method} and {url}.'),
+  over: z
+    .enum(['wire', 'decoded'])
+    .default('wire')
+    .describe(
+      'Which body is signed: as it comes, or without its Content-Encoding (gzip, deflate, br; limits.body holds for it too).',
+    ),
   id: headerName().optional().describe('Header of the signed message id, where signed names {id}.'),
   timestamp: section({
     header: headerName().optional().describe('Header that holds the time of signing.'),
@@ -42,12 +56,17 @@ const identityPart = section({
 }).superRefine((part, context) => {
   const given = Object.values(part).filter((value) => value !== undefined);
   if (given.length !== 1) context.addIssue({ code: 'custom', message: 'exactly one of header, json and form' });
-});
+}).meta({ ...oneOf('header', 'json', 'form'), examples: [{ header: 'x-event-id' }, { json: '/data/id' }] });
 
 const identity = section({
   parts: z.array(identityPart).max(16).default([]).describe('What names the event; all parts together.'),
   bodyHash: z.boolean().default(false).describe('Takes the hash of the body as a part.'),
-  missing: z.enum(['reject']).default('reject').describe('What happens to a delivery that lacks a part: answered 400.'),
+  missing: z
+    .enum(['reject', 'forward', 'bodyHash'])
+    .default('reject')
+    .describe(
+      'What happens to a delivery that lacks a part: answered 400, forwarded without a claim, or named by the hash of its body.',
+    ),
   scope: z.enum(['route']).default('route').describe('Within what a name is unique.'),
 });
 
@@ -74,21 +93,66 @@ const inFlight = section({
   maxWaiters: count(1, 10_000).default(32).describe('Copies of one event that may wait; more are answered 503.'),
 });
 
+const limits = section({
+  body: size('1B', '1GiB').optional().describe('Largest body of a delivery. Default: limits.body.'),
+  inFlight: count(1, 1_000_000)
+    .optional()
+    .describe('Deliveries of this route that are unanswered at the same time. Default: as many as of all routes.'),
+});
+
+const handshake = section({
+  token: secretRef().optional().describe('A secret for the handshake alone, such as the verify token of Meta.'),
+  reveal: z
+    .boolean()
+    .default(false)
+    .describe('Writes a secret that the sender hands over in its handshake to the log, such as the token of Notion.'),
+});
+
 export const routeSchema = section({
   name: matching(/^[a-z0-9-]{1,63}$/, '1 to 63 lower-case letters, digits and -').describe(
     'Name of the route in keys, metrics and logs. Another name is another memory.',
   ),
-  path: z.string().describe('Path that the sender posts to; /* at its end takes all that is below.'),
-  sender: z.string().optional().describe('Sender whose signature, identity and habits are known.'),
+  path: z
+    .string()
+    .describe('Path that the sender posts to; /* at its end takes all that is below.')
+    .meta({ examples: ['/webhooks/stripe', '/webhooks/orders/*'] }),
+  sender: z
+    .string()
+    .optional()
+    .describe('Sender whose signature, identity and habits are known.')
+    .meta({ examples: ['stripe'] }),
   verify: verify.optional().describe('Instead of a sender: how deliveries are signed.'),
   secrets: z
     .array(secretRef())
     .max(16)
     .default([])
     .describe('Signing secrets, by reference; any of them may have signed.'),
+  publicUrl: z
+    .string()
+    .max(2048)
+    .optional()
+    .describe(
+      'Where the sender posts to, byte for byte, for signatures that cover the URL: its origin alone, or the URL of this route.',
+    ),
+  tolerance: duration('1s')
+    .optional()
+    .describe("Largest distance of the signature's timestamp from now. Default: what is known of the sender."),
+  handshake: handshake.optional().describe('How the sender makes sure of the endpoint.'),
+  replayGuard: durationOrOff('1s', '3650d')
+    .prefault('off')
+    .describe(
+      'For how long content that was handled is not forwarded again under another id, which the signature does not cover.',
+    ),
   identity: identity.optional().describe('What names an event. Default: what is known of the sender.'),
+  fingerprint: z
+    .enum(['ignore', 'refuse', 'forward'])
+    .default('ignore')
+    .describe(
+      'An event that was handled comes again with another body: a duplicate all the same, answered 422, or forwarded as an event of its own. Not for senders that count their attempts in the body.',
+    ),
   duplicate: duplicate.prefault({}).describe('How duplicates are answered.'),
   inFlight: inFlight.prefault({}).describe('What happens to copies of an event in flight.'),
+  limits: limits.prefault({}).describe('Limits of this route alone.'),
   onUnavailable: z
     .enum(['reject', 'forward'])
     .default('reject')
@@ -98,12 +162,18 @@ export const routeSchema = section({
     .max(300)
     .default([])
     .describe('Statuses of the application, beside 200 to 299, that mean: handled, do not send again.'),
+  observe: z
+    .boolean()
+    .default(false)
+    .describe(
+      'Counts what would be stopped and stops nothing, wrong signatures included: it is forwarded with Hookonce-Observed. For trying a route out in front of an application that still verifies for itself.',
+    ),
   retention: duration('1ms', '3650d')
     .optional()
     .describe(
       "How long a handled event is remembered. Default: claims.retention, or the sender's last retry where that is later.",
     ),
-});
+}).meta(oneOf('sender', 'verify'));
 
 export type RouteSettings = z.output<typeof routeSchema>;
 export type VerifySettings = z.output<typeof verify>;

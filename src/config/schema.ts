@@ -1,7 +1,7 @@
 /** The configuration file: every setting, its default, and what it is for. Strict: an unknown name is an error. */
 import * as z from 'zod';
-import { address } from './address.ts';
-import { count, duration, filePath, matching, secretRef, section, size } from './fields.ts';
+import { address, applicationUrl } from './address.ts';
+import { count, duration, filePath, matching, network, secretRef, section, size } from './fields.ts';
 import { routeSchema } from './schema-route.ts';
 
 const host = () => matching(/^[^\s/]{1,255}$/, 'an IP address or a host name').prefault('0.0.0.0');
@@ -15,21 +15,37 @@ const listen = section({
 const admin = section({
   host: host().describe('Address to listen on.'),
   port: port().default(9090).describe('Port for /livez, /readyz, /metrics and /-/drain; 0 takes any free one.'),
+  token: secretRef()
+    .optional()
+    .describe('Bearer token for /-/explain and /-/forget, by reference. Without one they are off.'),
 });
 
 const upstream = section({
-  url: address({ http: 80, https: 443 }, 'a URL without user and password')
+  url: applicationUrl()
     .prefault('http://127.0.0.1:8080')
-    .describe('The application: scheme, host and port.'),
+    .describe('The application: scheme, host and port, or unix:/path of its socket.'),
+  host: z
+    .enum(['preserve', 'upstream'])
+    .default('preserve')
+    .describe('Host that the application sees: the one that was asked for, or its own, with X-Forwarded-Host beside it.'),
   timeout: duration('1ms')
     .prefault('15s')
     .describe('Longest time for the application to answer in full, connecting included.'),
   connectTimeout: duration('1ms').prefault('1s').describe('Longest time to connect to the application.'),
-  maxInFlight: count(1, 100_000).default(128).describe('Requests that the application handles at the same time.'),
+  headersTimeout: duration('1ms')
+    .optional()
+    .describe('Longest time for the head of its answer, once connected. Default: upstream.timeout.'),
+  keepAlive: duration('1ms', '10m')
+    .prefault('1s')
+    .describe('How long an idle connection is kept; shorter than the application keeps it, unless it says how long in Keep-Alive.'),
+  maxInFlight: count(1, 100_000).default(128).describe('Deliveries that the application handles at the same time.'),
   maxWaiting: count(0, 1_000_000)
     .default(512)
     .describe('Deliveries that may wait for one of these places; more are answered 503.'),
   maxWait: duration('0ms').prefault('2s').describe('Longest time to wait for a place; then 503.'),
+  maxProxied: count(0, 100_000)
+    .default(256)
+    .describe('Requests on no route that are passed through at the same time, streams and WebSockets included; more are answered 503.'),
 });
 
 const limits = section({
@@ -37,11 +53,17 @@ const limits = section({
   memory: size('1B', '1024GiB')
     .optional()
     .describe(
-      "Buffered bodies in all, admitted before they are read. Default: a fifth of the container's memory limit, 64MiB without one.",
+      "Buffered bodies in all, of deliveries (admitted before they are read) and of answers. Default: a fifth of the container's memory limit, 64MiB without one.",
     ),
   reply: size('0B', '1GiB')
     .prefault('1MiB')
     .describe('Largest answer of the application that is kept in memory on its way to the sender.'),
+  headers: size('1KiB', '1MiB')
+    .prefault('16KiB')
+    .describe('Request line and header lines of one request; more are answered 431.'),
+  inFlight: count(1, 1_000_000)
+    .default(2048)
+    .describe('Deliveries that are unanswered at the same time, waiting ones included; more are answered 503.'),
 });
 
 export const nodeSchema = section({
@@ -93,6 +115,14 @@ const claims = section({
     .boolean()
     .default(false)
     .describe('Allows upstream.timeout to exceed the life of a lock, which then lives on renewal alone.'),
+  recoverAfter: duration('0ms')
+    .prefault('60s')
+    .describe('How long a majority of the nodes must have been without its memory before the service goes on without it.'),
+  onMemoryLoss: z
+    .enum(['recover', 'refuse'])
+    .default('recover')
+    .describe('When a majority has lost its memory: go on after recoverAfter, or answer 503 until an operator has restored it.'),
+  resyncRate: count(1, 1_000_000).default(20_000).describe('Records per second that are copied to a node that lost its own.'),
   firstStart: z
     .enum(['wait', 'trust'])
     .default('wait')
@@ -106,6 +136,15 @@ const drain = section({
   grace: duration('1ms')
     .prefault('25s')
     .describe('Longest time from the signal to the end; keep it below terminationGracePeriodSeconds.'),
+});
+
+const readiness = section({
+  requireQuorum: z
+    .boolean()
+    .default(false)
+    .describe(
+      'Not ready without a majority of the Redis nodes. As a sidecar that takes the whole pod out of its Services.',
+    ),
 });
 
 const log = section({
@@ -130,9 +169,18 @@ export const configSchema = section({
   claims: claims.prefault({}).describe('How events are locked and remembered.'),
   routes: z.array(routeSchema).min(1).describe('One path and one sender each.'),
   unmatched: z
-    .enum(['reject'])
-    .default('reject')
-    .describe('What happens to requests that are on no route: answered 404.'),
+    .enum(['proxy', 'reject'])
+    .default('proxy')
+    .describe(
+      'What happens to requests that are on no route, and to GET, HEAD and OPTIONS on one: passed through to the application as they are, or answered 404 and 405.',
+    ),
+  trustedProxies: z
+    .array(network())
+    .default([])
+    .describe(
+      'Proxies in front of the gateway. What others say in X-Forwarded-* is dropped then; without any it goes on as it came, and the gateway itself believes none of it.',
+    ),
+  readiness: readiness.prefault({}).describe('When /readyz says yes.'),
   drain: drain.prefault({}).describe('How the gateway stops.'),
   log: log.prefault({}).describe('Logging.'),
 });

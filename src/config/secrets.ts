@@ -33,6 +33,14 @@ export function readSecret(ref: SecretRef, source: Source, at: Path, findings: F
   return text;
 }
 
+/** A secret that is sent in a header: visible ASCII characters only. */
+export function readToken(ref: SecretRef, source: Source, at: Path, findings: Findings): string | undefined {
+  const token = readSecret(ref, source, at, findings);
+  if (token === undefined || /^[\x21-\x7e]+$/.test(token)) return token;
+  findings.complain(at, `the secret in ${nameOf(ref)} cannot be sent in a header; needs visible ASCII characters only`);
+  return undefined;
+}
+
 export function nameOf(ref: SecretRef): string {
   return ref.file === undefined ? `environment variable ${ref.env}` : `file ${ref.file}`;
 }

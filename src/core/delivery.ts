@@ -8,8 +8,19 @@
  * clock unless the name says `wall`.
  */
 
+import type { KeyObject } from 'node:crypto';
+import type { Share } from './memory.ts';
+
 /** Header lines exactly as they came: name, value, name, value… Case, order and repeats are kept. */
 export type RawHeaders = readonly string[];
+
+/** Who connected to the gateway. */
+export interface Peer {
+  /** IP address; IPv4 in its own form. */
+  readonly address: string;
+  /** Whether what it says about others goes on to the application. */
+  readonly believed: boolean;
+}
 
 /** One HTTP request on a route, its body complete and untouched. */
 export interface Received {
@@ -18,18 +29,31 @@ export interface Received {
   readonly target: string;
   readonly headers: RawHeaders;
   readonly body: Buffer;
+  /** The body as it came, where `body` is what a content coding hid. */
+  readonly wire?: Buffer | undefined;
+  /** Undoes the content coding; undefined where there is none. An outcome means that it cannot. */
+  readonly decode?: (() => Promise<Buffer | Outcome>) | undefined;
+  /** Who connected. */
+  readonly peer?: Peer | undefined;
+  /** The memory that it holds. */
+  readonly share?: Share | undefined;
 }
+
+/** What a route's secret became: bytes that both sides know, or a key that only checks. One is never taken for the other. */
+export type Key = Buffer | KeyObject;
 
 declare const verified: unique symbol;
 /** A delivery whose signature held. Only `core/verify.ts` makes one. */
 export type Verified = Received & {
   /** The message id that the signature covers, where the sender signs one. */
   readonly signedId?: string | undefined;
+  /** The route's secret that it was signed with. */
+  readonly signedBy?: Key | undefined;
   readonly [verified]: true;
 };
 
 declare const keyed: unique symbol;
-/** What names the event on the voters. Only `core/identify.ts` makes one. */
+/** What names the event on the voters. Only `core/identify.ts` makes one; of an operator's words, `core/given-ids.ts`. */
 export interface DeliveryKey {
   /** 128-bit digest of service, route and identity parts, base64url, 22 characters. */
   readonly id: string;
@@ -59,6 +83,8 @@ export interface Done {
   readonly traceId: string;
   /** `undefined`: nothing was stored; `'omitted'`: it was larger than 4 KiB. */
   readonly reply: StoredReply | 'omitted' | undefined;
+  /** Of the body with which it was handled, where the route asks for it (`fingerprintOf`). */
+  readonly fingerprint?: string | undefined;
 }
 
 export type RejectReason =
@@ -66,6 +92,7 @@ export type RejectReason =
   | 'missing_signature'
   | 'stale_signature'
   | 'no_identity'
+  | 'other_body'
   | 'too_large'
   | 'unsupported_coding'
   | 'bad_request';
@@ -77,21 +104,31 @@ export interface Rejected {
   readonly message: string;
 }
 
+/** The whole response to a handshake. */
+export interface HandshakeAnswer {
+  readonly status: number;
+  readonly headers: RawHeaders;
+  readonly body: Buffer;
+}
+
 /** What became of a delivery (closed). `http/answer.ts` has the one table from here to a response. */
 export type Outcome =
   /** The application answered success; the event is done. `attempt` 0: forwarded without a claim. */
   | { readonly kind: 'delivered'; readonly reply: AppReply; readonly attempt: number }
   /** The application answered something else; the sender may try again. */
   | { readonly kind: 'refused'; readonly reply: AppReply; readonly attempt: number }
-  | { readonly kind: 'duplicate'; readonly done: Done }
-  /** Another attempt holds the event. `retryAfterMs`: what is left of its lock, as far as known. */
-  | { readonly kind: 'in-progress'; readonly retryAfterMs: number }
+  /** `replay`: not this event was handled before, but its content under another id (`Route.replayGuard`). */
+  | { readonly kind: 'duplicate'; readonly done: Done; readonly replay?: true | undefined }
+  /** Another attempt holds the event. `retryAfterMs`: what is left of its lock, as far as known. `split`: maybe nobody holds it. */
+  | { readonly kind: 'in-progress'; readonly retryAfterMs: number; readonly split?: true }
   | Rejected
+  /** A sender made sure of the endpoint; answered as it wants to be, and no event. */
+  | { readonly kind: 'handshake'; readonly answer: HandshakeAnswer }
   /** No byte reached the application. */
-  | { readonly kind: 'unreachable'; readonly message: string; readonly attempt: number }
+  | { readonly kind: 'unreachable'; readonly message: string; readonly attempt: number; readonly timedOut?: true }
   /** Bytes were sent, no answer came: the application may or may not have acted. */
-  | { readonly kind: 'uncertain'; readonly how: 'timeout' | 'reset'; readonly attempt: number }
-  /** No quorum of voters. */
+  | { readonly kind: 'uncertain'; readonly how: 'timeout' | 'headers_timeout' | 'reset'; readonly attempt: number }
+  /** No quorum of voters, or a key that the sender publishes could not be had. */
   | { readonly kind: 'unavailable' }
   | { readonly kind: 'overloaded'; readonly limit: 'memory' | 'in_flight' | 'waiting' };
 
@@ -104,6 +141,9 @@ export interface Trail {
   claimMs?: number;
   upstreamMs?: number;
   traceId?: string;
+  /** What would have become of it, and why, on a route that only observes. */
+  observed?: OutcomeKind;
+  reason?: string;
 }
 
 /** First value of a header, by any case of its name, without surrounding white space. */

@@ -2,16 +2,20 @@
  * The spine: verify → identify → claim → deliver. It reads like section 3 of the design; what each step
  * means is in its own file. Handled failures are outcomes; an exception here is a bug.
  */
+import { authenticate } from './authenticate.ts';
 import type { Background } from './background.ts';
-import { header, type AppReply, type DeliveryKey, type Outcome, type Received, type StoredReply, type Trail, type Verified } from './delivery.ts';
+import { completionOf, hasSameBody } from './completion.ts';
+import { decoded } from './content.ts';
+import type { AppReply, DeliveryKey, Outcome, Received, Rejected, Trail, Verified } from './delivery.ts';
 import { requestFor } from './forward.ts';
-import { identify } from './identify.ts';
+import { contentKey, identify, readsBody } from './identify.ts';
 import type { InFlight, Led } from './in-flight.ts';
 import { Watchdog, type HoldTimes } from './lease.ts';
-import type { AppResult, Claims, Clock, Completion, Events, Lease, Upstream } from './ports.ts';
+import type { AppRequest, AppResult, Claims, Clock, Events, Lease, SenderKeys, Upstream } from './ports.ts';
+import { GuardedClaims } from './replay-guard.ts';
 import { completes, type Route } from './route.ts';
 import { settle } from './settle.ts';
-import { verify } from './verify.ts';
+import { rejected } from './signature-items.ts';
 
 /** What the spine works with. */
 export interface Gate {
@@ -19,6 +23,7 @@ export interface Gate {
   readonly service: string;
   readonly claims: Claims;
   readonly upstream: Upstream;
+  readonly keys: SenderKeys;
   readonly clock: Clock;
   readonly events: Events;
   readonly times: HoldTimes;
@@ -28,36 +33,88 @@ export interface Gate {
 
 /** One delivery on a route. `trail` is filled in as the delivery goes along, for its report. */
 export async function handle(gate: Gate, route: Route, received: Received, trail: Trail): Promise<Outcome> {
-  const verified = verify(route.signature, route.secrets, received, gate.clock.wall());
+  const verified = await authenticate(gate, route, received);
   if ('kind' in verified) return verified;
-  const key = identify(route.identity, gate.service, route.name, verified);
+  const key = nameOf(gate, route, await readable(route, verified));
+  if (key === undefined) return await deliverUnclaimed(gate, route, verified, undefined, trail);
   if ('kind' in key) return key;
   trail.key = key.id;
 
-  return await gate.inFlight.pass(key, route, async () => await lead(gate, route, verified, key, trail));
+  const outcome = await deliverOnce(gate, route, verified, key, trail);
+  if (outcome.kind !== 'duplicate' || outcome.replay || hasSameBody(route, outcome.done, verified)) return outcome;
+  return await deliverOther(gate, route, verified, trail);
+}
+
+/** As the leader of the event's copies, or as one that waits for it. */
+async function deliverOnce(gate: Gate, route: Route, delivery: Verified, key: DeliveryKey, trail: Trail): Promise<Outcome> {
+  const guarded = guardReplays(gate, route, delivery);
+  return await gate.inFlight.pass(key, route, async (forwarding) => await lead(guarded, route, delivery, key, trail, forwarding));
+}
+
+/** An id that was handled with another body: a mistake of the sender, or an event in its own right. */
+async function deliverOther(gate: Gate, route: Route, delivery: Verified, trail: Trail): Promise<Outcome> {
+  gate.events.otherBody(route.name);
+  if (route.fingerprint === 'refuse') return rejected('other_body', 'this event was handled before, with another body');
+  const key = identify({ ...route.identity, bodyHash: true }, gate.service, route.name, delivery);
+  if ('kind' in key) return key;
+  trail.key = key.id;
+  return await deliverOnce(gate, route, delivery, key, trail);
+}
+
+/** The delivery with a body in which its name can be read, as far as that is possible. */
+async function readable(route: Route, delivery: Verified): Promise<Verified> {
+  if (delivery.decode === undefined || !readsBody(route.identity.parts)) return delivery;
+  const read = await decoded(delivery);
+  return 'kind' in read ? delivery : read;
+}
+
+/** The event's key. A delivery that has none is counted, and goes the way that the route has for it; undefined: without a claim. */
+function nameOf(gate: Gate, route: Route, delivery: Verified): DeliveryKey | Rejected | undefined {
+  const key = identify(route.identity, gate.service, route.name, delivery);
+  if (!('kind' in key)) return key;
+  gate.events.identityMissing(route.name);
+  switch (route.identity.missing) {
+    case 'reject':
+      return key;
+    case 'forward':
+      return undefined;
+    case 'bodyHash':
+      return identify({ ...route.identity, parts: [], bodyHash: true }, gate.service, route.name, delivery);
+  }
+}
+
+/** The same gate, with claims that hold the content as well as the event. */
+function guardReplays(gate: Gate, route: Route, delivery: Verified): Gate {
+  if (!route.replayGuard) return gate;
+  const content = contentKey(route.replayGuard.of, gate.service, route.name, delivery);
+  return content ? { ...gate, claims: new GuardedClaims(gate.claims, content, route.replayGuard.windowMs) } : gate;
 }
 
 /** This delivery's turn: claims the event, and delivers it when the claim is won. */
-async function lead(gate: Gate, route: Route, delivery: Verified, key: DeliveryKey, trail: Trail): Promise<Led> {
+async function lead(gate: Gate, route: Route, delivery: Verified, key: DeliveryKey, trail: Trail, forwarding: () => void): Promise<Led> {
   const startedMs = gate.clock.now();
   const claim = await gate.claims.claim(key, route.retentionMs);
   trail.claimMs = gate.clock.now() - startedMs;
   switch (claim.kind) {
     case 'won':
-      return ended(gate, route, await deliver(gate, route, delivery, claim.lease, trail), trail);
+      forwarding();
+      return ended(gate, route, delivery, await deliver(gate, route, delivery, claim.lease, trail), trail);
     case 'done':
-      return { kind: 'ended', outcome: { kind: 'duplicate', done: claim.done }, done: claim.done };
+      if (claim.replay) gate.events.replayBlocked(route.name);
+      return { kind: 'ended', outcome: { ...claim, kind: 'duplicate' }, done: claim.done };
     case 'held':
       return claim;
     case 'unavailable':
       if (route.onUnavailable === 'reject') return { kind: 'ended', outcome: { kind: 'unavailable' }, done: undefined };
-      return ended(gate, route, await deliverUnclaimed(gate, route, delivery, key, trail), trail);
+      forwarding();
+      return ended(gate, route, delivery, await deliverUnclaimed(gate, route, delivery, key, trail), trail);
   }
 }
 
 /** With success, the copies that waited are told what a duplicate is told. */
-function ended(gate: Gate, route: Route, outcome: Outcome, trail: Trail): Led {
-  const done = outcome.kind === 'delivered' ? { ...completionOf(route, outcome.reply, trail), wallMs: gate.clock.wall() } : undefined;
+function ended(gate: Gate, route: Route, delivery: Verified, outcome: Outcome, trail: Trail): Led {
+  if (outcome.kind !== 'delivered') return { kind: 'ended', outcome, done: undefined };
+  const done = { ...completionOf(route, delivery, outcome.reply, trail), wallMs: gate.clock.wall() };
   return { kind: 'ended', outcome, done };
 }
 
@@ -65,15 +122,16 @@ function ended(gate: Gate, route: Route, outcome: Outcome, trail: Trail): Led {
 export async function deliver(gate: Gate, route: Route, delivery: Verified, lease: Lease, trail: Trail): Promise<Outcome> {
   const { attempt } = lease;
   trail.attempt = attempt;
+  const heldSinceMs = gate.clock.now();
   const watchdog = new Watchdog(gate.claims, lease, gate.times, gate.clock, gate.events);
-  const result = await gate.upstream.send(requestFor(route, delivery, lease.key, attempt), () => lease.mayStart());
+  const result = await gate.upstream.send(requestFor(route, delivery, lease.key, lease), () => lease.mayStart());
   await watchdog.stop();
   if (attempt > 1 && result.kind !== 'never-sent') gate.events.attemptRepeated(route.name);
 
   const settlement = settle(route, result);
   switch (settlement.claim) {
     case 'complete':
-      await gate.claims.complete(lease, completionOf(route, settlement.reply, trail));
+      await gate.claims.complete(lease, completionOf(route, delivery, settlement.reply, trail));
       break;
     case 'release':
       await gate.claims.release(lease, settlement.sent);
@@ -82,28 +140,35 @@ export async function deliver(gate: Gate, route: Route, delivery: Verified, leas
       await gate.claims.leave(lease);
       break;
   }
-  if (result.kind === 'unknown') gate.background.run(settleLate(gate, route, lease, result, trail));
+  if (result.kind === 'unknown') gate.background.run(settleLate(gate, route, delivery, lease, result, heldSinceMs, trail));
   return outcomeOf(gate, route, result, attempt, trail);
 }
 
-/** The route prefers a double to a refusal: no voters, no claim, and the application is told so. */
-async function deliverUnclaimed(gate: Gate, route: Route, delivery: Verified, key: DeliveryKey, trail: Trail): Promise<Outcome> {
-  const result = await gate.upstream.send(requestFor(route, delivery, key, undefined), () => true);
-  if (result.kind === 'unknown') gate.background.run(lateReply(gate, route, result).then(() => undefined));
+/** Without voters or without a name there is no claim; the application is told so, and the route prefers a double to a refusal. */
+async function deliverUnclaimed(gate: Gate, route: Route, delivery: Verified, key: DeliveryKey | undefined, trail: Trail): Promise<Outcome> {
+  return await sendUnclaimed(gate, route, requestFor(route, delivery, key, undefined), trail);
+}
+
+/** One exchange, with nothing to settle behind it. */
+export async function sendUnclaimed(gate: Gate, route: Route, request: AppRequest, trail: Trail): Promise<Outcome> {
+  const sinceMs = gate.clock.now();
+  const result = await gate.upstream.send(request, () => true);
+  if (result.kind === 'unknown') gate.background.run(lateReply(gate, route, result, sinceMs).then(() => undefined));
   return outcomeOf(gate, route, result, 0, trail);
 }
 
 /** A late success completes whenever it comes, a late failure releases while the lock is ours. */
-async function settleLate(gate: Gate, route: Route, lease: Lease, result: Unknown, trail: Trail): Promise<void> {
-  const reply = await lateReply(gate, route, result);
+async function settleLate(gate: Gate, route: Route, delivery: Verified, lease: Lease, result: Unknown, heldSinceMs: number, trail: Trail): Promise<void> {
+  const reply = await lateReply(gate, route, result, heldSinceMs);
   if (!reply) return;
-  if (completes(route, reply.status)) await gate.claims.complete(lease, completionOf(route, reply, trail));
+  if (completes(route, reply.status)) await gate.claims.complete(lease, completionOf(route, delivery, reply, trail));
   else await gate.claims.release(lease, true);
 }
 
 /** The answer to an exchange that was left running; after `maxHold` it is cut. */
-async function lateReply(gate: Gate, route: Route, result: Unknown): Promise<AppReply | undefined> {
-  const cancel = gate.clock.timer(gate.times.maxHoldMs, () => result.cut());
+async function lateReply(gate: Gate, route: Route, result: Unknown, sinceMs: number): Promise<AppReply | undefined> {
+  const leftMs = gate.times.maxHoldMs - (gate.clock.now() - sinceMs);
+  const cancel = gate.clock.timer(Math.max(0, leftMs), () => result.cut());
   const reply = await result.late;
   cancel();
   gate.events.lateAnswer(route.name, reply?.status);
@@ -123,25 +188,15 @@ function outcomeOf(gate: Gate, route: Route, result: AppResult, attempt: number,
       switch (result.why) {
         case 'unreachable':
           return { kind: 'unreachable', message: result.message, attempt };
+        case 'connect_timeout':
+          return { kind: 'unreachable', message: result.message, attempt, timedOut: true };
         case 'expired':
           // Too late to begin: for the sender it is as if another attempt held the event.
           gate.events.lockFailed('expired');
-          return { kind: 'in-progress', retryAfterMs: 0 };
+          return { kind: 'in-progress', retryAfterMs: 0, split: true };
         case 'in_flight':
         case 'waiting':
           return { kind: 'overloaded', limit: result.why };
       }
   }
-}
-
-const MAX_STORED_REPLY = 4 * 1024;
-
-function completionOf(route: Route, reply: AppReply, trail: Trail): Completion {
-  const stored = route.duplicateReply === 'stored' ? storedReply(reply) : undefined;
-  return { status: reply.status, traceId: trail.traceId ?? '', reply: stored };
-}
-
-function storedReply(reply: AppReply): StoredReply | 'omitted' {
-  if (!reply.body || reply.body.length > MAX_STORED_REPLY) return 'omitted';
-  return { contentType: header(reply.headers, 'content-type'), body: reply.body };
 }

@@ -28,7 +28,7 @@ export function withoutHopByHop(headers: RawHeaders): string[] {
   return kept;
 }
 
-/** A sender cannot take away by `Connection` what the gateway itself says, nor the host. */
+/** What a sender cannot take away by `Connection`: the host, where the body ends, and what the gateway itself says. */
 function mayBeNamed(name: string): boolean {
-  return name !== 'host' && !name.startsWith('hookonce-');
+  return !/^(host|content-length|forwarded|x-forwarded-.*|hookonce-.*)$/.test(name);
 }

@@ -13,37 +13,23 @@
  *     watched: done ──▶ duplicates · free ──▶ the oldest leads · unknown ──▶ come again · held ──▶ peek again
  *
  * So an application that fails sees one copy at a time, and never two. A waiter gives up when its own
- * time is over; one whose turn came in time forwards however long that takes.
+ * time is over; one whose turn came in time forwards however long that takes. Copies that are not to wait
+ * for the application still wait for the leader's claim, by which the event may turn out to be done.
  */
 import type { DeliveryKey, Done, Outcome } from './delivery.ts';
 import type { HoldTimes } from './lease.ts';
-import type { Claims, Clock, Events } from './ports.ts';
+import type { ClaimResult, Claims, Clock, Events } from './ports.ts';
+import { Room, type Call } from './room.ts';
 import type { Route } from './route.ts';
 
 /** What came of leading: an end, or another process holds the event. */
 export type Led =
   /** `done`: what later copies are to be told, where the event is done now. */
   | { readonly kind: 'ended'; readonly outcome: Outcome; readonly done: Done | undefined }
-  | { readonly kind: 'held'; readonly leftMs: number; readonly unknown: boolean };
+  | Extract<ClaimResult, { kind: 'held' }>;
 
-/** What a waiter is called for: to lead, or to answer. */
-type Call = { readonly kind: 'lead' } | { readonly kind: 'answer'; readonly outcome: Outcome };
-
-interface Waiter {
-  call(call: Call): void;
-}
-
-interface Room {
-  readonly key: DeliveryKey;
-  /** Oldest first. */
-  readonly waiters: Waiter[];
-  /** Somebody leads, or has just been called to. */
-  led: boolean;
-  watched: boolean;
-  /** What is left of the holder's lock, as far as it is known here; with the instant it was learnt. */
-  leftMs: number;
-  learntMs: number;
-}
+/** Claims and delivers; tells by `forwarding` that the event goes to the application now. */
+export type Lead = (forwarding: () => void) => Promise<Led>;
 
 const FIRST_PEEK_MS = 50;
 const LAST_PEEK_MS = 250;
@@ -63,119 +49,107 @@ export class InFlight {
     this.#events = events;
   }
 
-  /** `lead` claims and delivers; it is called when, and as often as, it is this delivery's turn. */
-  async pass(key: DeliveryKey, route: Route, lead: () => Promise<Led>): Promise<Outcome> {
-    const untilMs = this.#clock.now() + route.inFlight.waitMs;
+  /** `lead` is called when, and as often as, it is this delivery's turn. */
+  async pass(key: DeliveryKey, route: Route, lead: Lead): Promise<Outcome> {
+    const { policy, waitMs } = route.inFlight;
+    const untilMs = this.#clock.now() + waitMs;
     const found = this.#rooms.get(key.id);
-    const room = found ?? { key, waiters: [], led: true, watched: false, leftMs: this.#times.lockTtlMs, learntMs: this.#clock.now() };
+    const room = found ?? this.#open(key);
     if (found) {
-      if (route.inFlight.policy !== 'wait' || room.waiters.length >= route.inFlight.maxWaiters) return this.#comeAgain(room);
-      const call = await this.#wait(room, route, untilMs, 'last');
+      if (policy !== 'wait' && room.forwarding) return room.comeAgain();
+      const call = await this.#wait(room, route, 'last', untilMs);
       if (call.kind === 'answer') return call.outcome;
-    } else {
-      this.#rooms.set(key.id, room);
     }
     for (;;) {
-      const led = await this.#lead(room, lead);
+      const led = await this.#lead(room, route, lead);
       if (led.kind === 'ended') return led.outcome;
-      this.#learn(room, led.leftMs);
-      if (route.inFlight.policy !== 'wait' || led.unknown) {
-        this.#answerAll(room, this.#comeAgain(room));
-        return this.#comeAgain(room);
+      if (policy !== 'wait' || led.unknown) {
+        const outcome: Outcome = led.split ? { ...room.comeAgain(), split: true } : room.comeAgain();
+        room.answerAll(outcome);
+        return outcome;
       }
-      const call = await this.#wait(room, route, untilMs, 'first');
+      const call = await this.#wait(room, route, 'first', untilMs);
       if (call.kind === 'answer') return call.outcome;
     }
   }
 
-  async #lead(room: Room, lead: () => Promise<Led>): Promise<Led> {
+  #open(key: DeliveryKey): Room {
+    const room = new Room(key, this.#times.lockTtlMs, this.#clock, () => this.#rooms.delete(key.id));
+    this.#rooms.set(key.id, room);
+    return room;
+  }
+
+  async #lead(room: Room, route: Route, lead: Lead): Promise<Led> {
+    room.learn(this.#times.lockTtlMs);
     let led: Led | undefined;
     try {
-      led = await lead();
+      led = await lead(() => {
+        room.forwarding = true;
+        // Until here the event may as well have turned out to be done.
+        if (route.inFlight.policy !== 'wait') room.answerAll(room.comeAgain());
+      });
       return led;
     } finally {
       room.led = false;
-      if (led?.kind !== 'held') this.#ended(room, led);
+      room.forwarding = false;
+      if (led?.kind === 'held') room.learn(led.leftMs);
+      else this.#ended(room, led);
     }
   }
 
   /** `led` is undefined after a bug in the leader: the others go on without it. */
-  #ended(room: Room, led: (Led & { kind: 'ended' }) | undefined): void {
-    if (led?.done) this.#answerAll(room, { kind: 'duplicate', done: led.done });
-    else if (led?.outcome.kind === 'uncertain') {
-      this.#learn(room, this.#times.unknownHoldMs);
-      this.#answerAll(room, this.#comeAgain(room));
-    } else this.#callOldest(room);
+  #ended(room: Room, led: Extract<Led, { kind: 'ended' }> | undefined): void {
+    if (led?.done) {
+      room.answerAll({ kind: 'duplicate', done: led.done });
+    } else if (led?.outcome.kind === 'uncertain') {
+      room.learn(this.#times.unknownHoldMs);
+      room.answerAll(room.comeAgain());
+    } else {
+      room.callOldest();
+    }
   }
 
-  async #wait(room: Room, route: Route, untilMs: number, place: 'first' | 'last'): Promise<Call> {
-    const { promise, resolve } = Promise.withResolvers<Call>();
-    const waiter: Waiter = { call: resolve };
-    if (place === 'first') room.waiters.unshift(waiter);
-    else room.waiters.push(waiter);
-    const cancel = this.#clock.timer(Math.max(0, untilMs - this.#clock.now()), () => {
-      const index = room.waiters.indexOf(waiter);
-      if (index < 0) return;
-      room.waiters.splice(index, 1);
-      waiter.call({ kind: 'answer', outcome: this.#comeAgain(room) });
-      this.#closeIfEmpty(room);
-    });
+  async #wait(room: Room, route: Route, place: 'first' | 'last', untilMs: number): Promise<Call> {
+    const called = room.wait(place, untilMs, route.inFlight.maxWaiters);
     if (!room.led && !room.watched) void this.#watch(room);
     this.#events.waiting(route.name, 1);
-    try {
-      return await promise;
-    } finally {
-      cancel();
-      this.#events.waiting(route.name, -1);
-    }
+    const call = await called;
+    this.#events.waiting(route.name, -1);
+    return call;
   }
 
-  /** One watcher for all waiters of an event that another process holds. */
+  /** One watcher for all waiters of an event that another process holds. Never rejects. */
   async #watch(room: Room): Promise<void> {
     room.watched = true;
-    let pauseMs = FIRST_PEEK_MS;
-    while (room.waiters.length > 0) {
-      await this.#clock.sleep(pauseMs);
-      if (room.waiters.length === 0) break;
-      pauseMs = Math.min(1.5 * pauseMs, LAST_PEEK_MS);
-      const standing = await this.#claims.peek(room.key);
-      if (standing.kind === 'done') {
-        this.#answerAll(room, { kind: 'duplicate', done: standing.done });
-      } else if (standing.kind === 'held') {
-        this.#learn(room, standing.leftMs);
-        if (standing.unknown) this.#answerAll(room, this.#comeAgain(room));
-      } else if (standing.kind === 'free') {
-        // Other processes see it free at the same time: not all at once.
-        await this.#clock.sleep(this.#clock.random() * JITTER_MS);
-        break;
-      }
+    try {
+      await this.#peekWhileHeld(room);
+    } catch (error) {
+      // A bug: the oldest goes on to claim, and answers for what it meets there.
+      this.#events.warn('watching an event in flight failed unexpectedly', { error });
     }
     room.watched = false;
-    this.#callOldest(room);
+    room.callOldest();
   }
 
-  #learn(room: Room, leftMs: number): void {
-    room.leftMs = leftMs;
-    room.learntMs = this.#clock.now();
-  }
-
-  #comeAgain(room: Room): Outcome {
-    return { kind: 'in-progress', retryAfterMs: Math.max(0, room.leftMs - (this.#clock.now() - room.learntMs)) };
-  }
-
-  #callOldest(room: Room): void {
-    const oldest = room.waiters.shift();
-    room.led = oldest !== undefined;
-    oldest?.call({ kind: 'lead' });
-    this.#closeIfEmpty(room);
-  }
-
-  #answerAll(room: Room, outcome: Outcome): void {
-    for (const waiter of room.waiters.splice(0)) waiter.call({ kind: 'answer', outcome });
-    this.#closeIfEmpty(room);
-  }
-
-  #closeIfEmpty(room: Room): void {
-    if (!room.led && room.waiters.length === 0 && this.#rooms.get(room.key.id) === room) this.#rooms.delete(room.key.id);
+  /** Ends when the event looks free, or nobody waits any more. */
+  async #peekWhileHeld(room: Room): Promise<void> {
+    for (let pauseMs = FIRST_PEEK_MS; ; pauseMs = Math.min(1.5 * pauseMs, LAST_PEEK_MS)) {
+      await this.#clock.sleep(pauseMs);
+      if (room.waiting === 0) return;
+      const standing = await this.#claims.peek(room.key);
+      switch (standing.kind) {
+        case 'free':
+          // Other processes see it free at the same time: not all at once.
+          return await this.#clock.sleep(this.#clock.random() * JITTER_MS);
+        case 'done':
+          return room.answerAll({ kind: 'duplicate', done: standing.done });
+        case 'held':
+          room.learn(standing.leftMs);
+          if (standing.unknown) return room.answerAll(room.comeAgain());
+          break;
+        case 'unavailable':
+          break;
+      }
+    }
   }
 }

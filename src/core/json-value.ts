@@ -7,27 +7,42 @@ export interface JsonValue {
   readonly text: string;
 }
 
+export interface JsonLookup {
+  /** `undefined`: nothing there that could name anything (absent, null, boolean, object, list, or the body is not JSON). */
+  value(pointer: JsonPointer): JsonValue | undefined;
+  /** Elements of the list there; undefined where there is none. */
+  length(pointer: JsonPointer): number | undefined;
+}
+
 /**
- * A look-up into a body, parsed when first asked. `undefined`: nothing there that could name anything (absent,
- * null, boolean, object, list, or the body is not JSON). As with `JSON.parse` the last of two equal keys wins.
+ * A look-up into a body, parsed when first asked. As with `JSON.parse` the last of two equal keys wins.
  * A byte order mark before the JSON is skipped; bytes that are no UTF-8 are read as U+FFFD.
  */
-export function jsonLookup(body: Buffer): (pointer: JsonPointer) => JsonValue | undefined {
+export function jsonLookup(body: Buffer): JsonLookup {
   let text: string | undefined;
   let plain: unknown;
   let exact: unknown;
-  return (pointer) => {
+  const find = (pointer: JsonPointer): unknown => {
     if (text === undefined) {
       text = body.toString('utf8').replace(/^\ufeff/, '');
       plain = parse(text);
     }
-    const value = at(plain, pointer);
-    if (typeof value === 'string') return { kind: 'string', text: value };
-    if (typeof value !== 'number') return undefined;
-    // Only now, because it is slower and recurses: a body nested too deeply for it has no such number.
-    exact ??= parse(text, keepSource);
-    const source = at(exact, pointer);
-    return source instanceof NumberSource ? { kind: 'number', text: source.text } : undefined;
+    return at(plain, pointer);
+  };
+  return {
+    value(pointer) {
+      const value = find(pointer);
+      if (typeof value === 'string') return { kind: 'string', text: value };
+      if (typeof value !== 'number') return undefined;
+      // Only now, because it is slower and recurses: a body nested too deeply for it has no such number.
+      exact ??= parse(text!, keepSource);
+      const source = at(exact, pointer);
+      return source instanceof NumberSource ? { kind: 'number', text: source.text } : undefined;
+    },
+    length(pointer) {
+      const list = find(pointer);
+      return Array.isArray(list) ? list.length : undefined;
+    },
   };
 }
 

@@ -3,6 +3,7 @@
  * contract suite (`test/contract`), so that neither can lie about the other.
  */
 import type { AppReply, DeliveryKey, Done, OutcomeKind, RawHeaders, RejectReason } from './delivery.ts';
+import type { Share } from './memory.ts';
 
 /** Time and chance. Nothing outside `clock.ts` reads a clock, sets a timer or draws a number. */
 export interface Clock {
@@ -26,6 +27,11 @@ export interface Lease {
   readonly key: DeliveryKey;
   /** 1 for the first attempt of an event in its retention; higher: an earlier one may have run. */
   readonly attempt: number;
+  /**
+   * A majority of the voters lost its memory: events that were handled before this instant (epoch milliseconds)
+   * may be forgotten. The application is told for as long as it may matter.
+   */
+  readonly memorySinceMs: number | undefined;
   /** Milliseconds for which a quorum is known to be held; negative once over. Moves on with `extend`. */
   validForMs(): number;
   /** True while there is still time to begin work (a third of the lock's life). */
@@ -34,13 +40,14 @@ export interface Lease {
 
 export type ClaimResult =
   | { readonly kind: 'won'; readonly lease: Lease }
-  | { readonly kind: 'done'; readonly done: Done }
+  /** `replay`: the content was handled, under another id. */
+  | { readonly kind: 'done'; readonly done: Done; readonly replay?: true | undefined }
   /** `unknown`: its holder has sent bytes and got no answer; it will not end before `leftMs`. `split`: nobody may be holding it. */
   | { readonly kind: 'held'; readonly leftMs: number; readonly unknown: boolean; readonly split: boolean }
   | { readonly kind: 'unavailable' };
 
-/** What a completion leaves behind; `reply` as in `Done`. */
-export type Completion = Pick<Done, 'status' | 'traceId' | 'reply'>;
+/** What a completion leaves behind, as in `Done`. */
+export type Completion = Omit<Done, 'wallMs'>;
 
 /** Where an event stands, reading only. */
 export type Standing =
@@ -70,19 +77,42 @@ export interface AppRequest {
   readonly target: string;
   readonly headers: RawHeaders;
   readonly body: Buffer;
+  /** The delivery's memory: held while the exchange goes on, and taken from for the reply. */
+  readonly share?: Share | undefined;
 }
 
 export type AppResult =
   | { readonly kind: 'answered'; readonly reply: AppReply; readonly upstreamMs: number }
   /** No byte was sent. `expired`: `mayStart` said no; `in_flight`/`waiting`: no slot, see design 12. */
-  | { readonly kind: 'never-sent'; readonly why: 'unreachable' | 'expired' | 'in_flight' | 'waiting'; readonly message: string }
-  /** Bytes were sent. The exchange goes on: `late` resolves with its answer, or undefined when it failed or was cut. */
-  | { readonly kind: 'unknown'; readonly how: 'timeout' | 'reset'; readonly late: Promise<AppReply | undefined>; cut(): void };
+  | { readonly kind: 'never-sent'; readonly why: NeverSent; readonly message: string }
+  /**
+   * Bytes were sent. The exchange goes on: `late` resolves with its answer, or undefined when it failed or was cut.
+   * `headers_timeout`: not even the answer's head came in the time for it.
+   */
+  | { readonly kind: 'unknown'; readonly how: 'timeout' | 'headers_timeout' | 'reset'; readonly late: Promise<AppReply | undefined>; cut(): void };
+
+export type NeverSent = 'unreachable' | 'connect_timeout' | 'expired' | 'in_flight' | 'waiting';
 
 /** The application. Sends at most once, whatever happens. */
 export interface Upstream {
   /** `mayStart` is asked on the very turn that writes the first byte; false: nothing is sent. Never rejects. */
   send(request: AppRequest, mayStart: () => boolean): Promise<AppResult>;
+}
+
+/** A key that a sender publishes. Who asks has made sure that the address is the sender's own. */
+export interface KeyRequest {
+  /** https only. */
+  readonly url: string;
+  /** Posted as JSON where the sender wants a question; otherwise the URL is read. It may hold credentials. */
+  readonly question?: Readonly<Record<string, string>> | undefined;
+}
+
+/** What senders publish: certificates and keys. Bounded in time, size and number; no method rejects. */
+export interface SenderKeys {
+  /** The document, cached once it was had; undefined while it cannot be had. */
+  get(request: KeyRequest): Promise<string | undefined>;
+  /** Reads a URL once for its effect (a subscription that confirms itself); false when it was not answered with success. */
+  visit(url: string): Promise<boolean>;
 }
 
 /** Everything that is reported about one delivery, once, when it is answered. */
@@ -93,9 +123,25 @@ export interface DeliveryReport {
   readonly key?: string;
   readonly attempt?: number;
   readonly status: number;
+  /** Address of the sender, as far as proxies that are trusted tell it. */
+  readonly client?: string;
   readonly totalMs: number;
   readonly claimMs?: number;
   readonly upstreamMs?: number;
+  /** What would have become of it, on a route that only observes. */
+  readonly observed?: OutcomeKind;
+}
+
+/** Everything that is reported about a request that was passed through to the application, once, when it has ended. */
+export interface ProxyReport {
+  /** `uncertain`: the application broke off; `gone`: the client did; `unfit`: it cannot be sent. */
+  readonly outcome: 'proxied' | 'unreachable' | 'uncertain' | 'gone' | 'overloaded' | 'unfit';
+  readonly method: string;
+  /** undefined: nobody was answered. */
+  readonly status: number | undefined;
+  readonly client?: string;
+  /** Until the last byte; of a stream or an upgraded connection, its whole life. */
+  readonly totalMs: number;
 }
 
 export type LockFailure = 'held' | 'split' | 'no_quorum' | 'expired' | 'lost';
@@ -104,19 +150,35 @@ export type LockFailure = 'held' | 'split' | 'no_quorum' | 'expired' | 'lost';
 export interface Events {
   deliveryStarted(route: string): void;
   deliveryEnded(report: DeliveryReport): void;
+  proxyStarted(): void;
+  proxyEnded(report: ProxyReport): void;
   claimEnded(result: ClaimResult['kind'], ms: number): void;
   lockFailed(reason: LockFailure): void;
   lockExtended(result: 'ok' | 'failed' | 'lost'): void;
   attemptRepeated(route: string): void;
+  /** A delivery without an identity, whatever the route does with it. */
+  identityMissing(route: string): void;
+  /** An id that was handled with another body, whatever the route does with it. */
+  otherBody(route: string): void;
+  /** A body that was handled under another id, and was not forwarded again. */
+  replayBlocked(route: string): void;
+  /** A delivery's signature held; `secret`: what the one is called that it was signed with. */
+  secretUsed(route: string, secret: string): void;
+  /** A delivery was forwarded that would have been stopped, on a route that only observes. */
+  observed(route: string, outcome: OutcomeKind): void;
   /** +1 when a copy begins to wait for the outcome of an event in flight, −1 when it is called or gives up. */
   waiting(route: string, change: 1 | -1): void;
+  /** How many deliveries wait for one of the places at the application. */
+  slotsWaiting(count: number): void;
   /** +1 when a completion goes on in the background, −1 when a quorum has it or it was given up. */
   completionPending(change: 1 | -1): void;
   completionGivenUp(key: string, why: 'max_hold' | 'forgotten'): void;
   /** An uncertain attempt was settled by a late answer. */
   lateAnswer(route: string, status: number | undefined): void;
-  /** Bytes of delivery bodies held in memory, all together. */
+  /** Bytes of bodies held in memory, those of deliveries and replies together. */
   buffered(bytes: number): void;
+  /** A voter counts again although no quorum knew what it had forgotten; events before `wallMs` may come again. */
+  memoryLost(node: string, wallMs: number): void;
   voterState(node: string, state: VoterState): void;
   voterError(node: string, errorClass: string): void;
   voterCommand(node: string, ms: number): void;

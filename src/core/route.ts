@@ -1,5 +1,8 @@
 /** A route as the core sees it: compiled from configuration and sender preset, immutable. */
+import type { Key } from './delivery.ts';
+import type { Handshake } from './handshake.ts';
 import type { IdentityRule } from './identify.ts';
+import type { PublicUrl } from './public-url.ts';
 import type { SignatureRule } from './verify.ts';
 
 export interface Route {
@@ -9,10 +12,27 @@ export interface Route {
   /** Name of the sender preset, or `custom`. */
   readonly sender: string;
   readonly signature: SignatureRule;
-  /** Key material, decoded; any of them may sign. */
-  readonly secrets: readonly Buffer[];
+  /** What was signed: the bytes as they come (the rule), or what a content coding hides. */
+  readonly signatureOver?: 'decoded' | undefined;
+  /** Decoded; any of them may sign. */
+  readonly secrets: readonly Key[];
+  /** What each of them is called in metrics, in the same order. */
+  readonly secretNames?: readonly string[] | undefined;
+  /** Where the sender posts to, for signatures that cover it. */
+  readonly publicUrl?: PublicUrl | undefined;
+  readonly handshake?: Handshake | undefined;
+  /** A secret for the handshake alone. */
+  readonly handshakeToken?: Buffer | undefined;
+  /** Whether a secret that the sender hands over in its handshake may be written to the log. */
+  readonly handshakeReveal?: boolean | undefined;
   readonly identity: IdentityRule;
+  /** What becomes of an event that was handled before, when it comes again with another body. Default: `ignore`. */
+  readonly fingerprint?: 'ignore' | 'refuse' | 'forward' | undefined;
+  /** Content that was handled within `windowMs` is not forwarded again under another id. */
+  readonly replayGuard?: { readonly of: 'body' | 'signed-id'; readonly windowMs: number } | undefined;
   readonly inFlight: InFlight;
+  /** Limits of its own: bytes of one body, instead of the limit for all; deliveries that are unanswered at the same time. */
+  readonly limits?: { readonly bodyBytes?: number | undefined; readonly inFlight?: number | undefined } | undefined;
   readonly onUnavailable: 'reject' | 'forward';
   readonly duplicateReply: 'empty' | 'stored';
   /** The status that the sender takes for success: 200, or what it requires (204 for Discord events). */
@@ -20,6 +40,8 @@ export interface Route {
   /** Statuses beside 200–299 that complete the event. */
   readonly completeOn: readonly number[];
   readonly retentionMs: number;
+  /** Nothing is stopped (`core/observe.ts`). */
+  readonly observe?: boolean | undefined;
 }
 
 export interface InFlight {

@@ -1,4 +1,6 @@
-/** A sender preset: who posts webhooks, and what is known about it. Data, plus one pure function. */
+/** A sender preset: who posts webhooks, and what is known about it. Data, plus a pure function where its scheme is like no other. */
+import type { Key } from './delivery.ts';
+import type { Handshake } from './handshake.ts';
 import type { IdentityRule } from './identify.ts';
 import type { SignatureRule } from './verify.ts';
 
@@ -8,12 +10,20 @@ export interface Sender {
   /** As people write it. */
   readonly title: string;
   readonly signature: SignatureRule;
+  /** What a route's secrets are for this sender: "the signing secret (`whsec_…`) of the endpoint". */
+  readonly secret: string;
   /**
-   * Turns a configured secret, its trailing newline dropped, into key bytes; a string is the problem
-   * with it, in words that never repeat the secret.
+   * Turns a configured secret, its trailing newline dropped, into a key; a string is the problem with it, in
+   * words that never repeat the secret.
    */
-  readonly decodeSecret: (text: string) => Buffer | string;
+  readonly decodeSecret: (text: string) => Key | string;
   readonly identity: IdentityRule;
+  /** What of a delivery the signature does not cover, although somebody may rely on it. */
+  readonly notCovered?: readonly string[] | undefined;
+  /** What a replay under another id still has in common with the first: the body, or the signed id where the body is not covered. */
+  readonly replayedBy?: 'body' | 'signed-id' | undefined;
+  /** How the sender makes sure of an endpoint before it sends events there. */
+  readonly handshake?: Handshake | undefined;
   /** The status that this sender takes for success. */
   readonly successStatus: number;
   /** Time after which the sender gives a delivery up; undefined where none is published. */
@@ -22,13 +32,12 @@ export interface Sender {
   readonly retryHorizonMs: number;
   /** When the last automatic retry comes in the sender's default schedule, counted from the first delivery. */
   readonly lastRetryMs?: number | undefined;
-  /** Where the facts come from. */
-  readonly sources: readonly string[];
+  /** What to do at the sender, in order. */
+  readonly setup: readonly string[];
   /** What an operator should know before relying on it. */
   readonly cautions: readonly string[];
-}
-
-/** The key is the text's UTF-8 bytes, as most senders mean it. */
-export function textSecret(text: string): Buffer | string {
-  return text.trim() === '' ? 'is blank' : Buffer.from(text, 'utf8');
+  /** Facts above that no page or code of the sender was found for. */
+  readonly unverified?: readonly string[] | undefined;
+  /** Where the facts come from. */
+  readonly sources: readonly string[];
 }

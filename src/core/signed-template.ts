@@ -3,7 +3,7 @@
  * text between them, so an id that contains it could be cut off elsewhere and still carry a right signature
  * (`msg_x` + `1.{}` and `msg_x.1` + `{}` sign the same bytes): such ids are refused.
  */
-const fieldNames = ['{body}', '{timestamp}', '{id}'];
+const fieldNames = ['{body}', '{timestamp}', '{id}', '{method}', '{url}'];
 
 /** Literal text and `{fields}` in turn, beginning and ending with (maybe empty) literal text. */
 export function signedPieces(template: string): string[] {
@@ -19,13 +19,16 @@ export function containsDelimiter(id: string, template: string): boolean {
   return (before !== undefined && id.includes(before)) || (after !== undefined && id.includes(after));
 }
 
-/** Why a template cannot be used with or without a timestamp and an id; undefined when it can. */
+/**
+ * Why a template cannot be used with or without a timestamp and an id; undefined when it can. `{secret}` is
+ * for presets alone: hashes of secret and message are what HMAC was invented to replace.
+ */
 export function templateProblem(
   template: string,
-  has: { readonly timestamp: boolean; readonly id: boolean },
+  has: { readonly timestamp: boolean; readonly id: boolean; readonly secret?: boolean },
 ): string | undefined {
   const pieces = signedPieces(template);
-  const fields = pieces.filter((_, i) => i % 2 === 1);
+  const fields = pieces.filter((piece, i) => i % 2 === 1 && !(has.secret === true && piece === '{secret}'));
   const unknown = fields.find((field) => !fieldNames.includes(field));
   if (unknown !== undefined) return `${unknown} is unknown; there are ${fieldNames.join(', ')}`;
   const twice = fields.find((field, i) => fields.indexOf(field) !== i);

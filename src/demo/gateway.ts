@@ -36,18 +36,21 @@ export interface Gateway extends AsyncDisposable {
 
 /** Resolves when the gateway is ready; rejects with its last lines when it ends before that. */
 export async function startGateway(program: Program, clock: Clock, given: GatewayConfig): Promise<Gateway> {
+  await using starting = new AsyncDisposableStack();
   const dir = await mkdtemp(join(tmpdir(), 'hookonce-gateway-'));
+  starting.defer(async () => await rm(dir, { recursive: true, force: true }));
   const [port, adminPort] = [await freePort(), await freePort()];
   const adminUrl = `http://127.0.0.1:${adminPort}`;
 
   async function launch({ config, files = {} }: GatewayConfig): Promise<Child> {
-    const ports = { listen: { host: '127.0.0.1', port }, admin: { host: '127.0.0.1', port: adminPort } };
-    for (const [name, text] of Object.entries({ ...files, 'config.yaml': stringify({ ...ports, ...config }) })) {
+    const host = '127.0.0.1';
+    const ports = { listen: { host, port }, ...config, admin: { host, port: adminPort, ...Object(config['admin']) } };
+    for (const [name, text] of Object.entries({ ...files, 'config.yaml': stringify(ports) })) {
       await mkdir(dirname(join(dir, name)), { recursive: true });
       await writeFile(join(dir, name), text);
     }
-    await using starting = new AsyncDisposableStack();
-    const child = starting.use(
+    await using unready = new AsyncDisposableStack();
+    const child = unready.use(
       startChild(program.node, [program.entry, 'serve', '--config', 'config.yaml'], { cwd: dir }),
     );
     await until(clock, 'a gateway that is ready', async () => {
@@ -55,12 +58,13 @@ export async function startGateway(program: Program, clock: Clock, given: Gatewa
       return (await exchange(`${adminUrl}/readyz`)).status === 200 ? true : undefined;
     });
     if (!child.running()) throw new Error(`the gateway ended at its start:\n${child.lines.slice(-20).join('\n')}`);
-    starting.move();
+    unready.move();
     return child;
   }
 
   let current = given;
   let child = await launch(current);
+  const stack = starting.move();
   return {
     url: `http://127.0.0.1:${port}`,
     adminUrl,
@@ -79,7 +83,7 @@ export async function startGateway(program: Program, clock: Clock, given: Gatewa
     },
     async [Symbol.asyncDispose]() {
       await child[Symbol.asyncDispose]();
-      await rm(dir, { recursive: true, force: true });
+      await stack.disposeAsync();
     },
   };
 }

@@ -10,8 +10,9 @@ export function closingTable(totals: Totals, seconds: number, metrics: readonly 
     [
       'duplicates stopped',
       totals.duplicates + totals.inProgress,
-      `${totals.duplicates} done before, ${totals.inProgress} in progress`,
+      `${totals.waited} waited for the first, ${totals.duplicates - totals.waited} done before, ${totals.inProgress} told to come again`,
     ],
+    ['turned away', totals.turnedAway, 'no quorum in time: sent again'],
     ['lost', totals.lost, totals.lost === 0 ? '' : 'NOT HANDLED, or acknowledged too early'],
     ['handled twice', totals.twice, totals.twice === 0 ? '' : 'THE APPLICATION DID THE WORK AGAIN'],
   ];

@@ -91,7 +91,6 @@ async function freezeInTheMiddle(
 function gatewayConfig(upstream: string, nodes: readonly RedisServer[]): Record<string, unknown> {
   const route = (sender: string) => ({
     ...{ name: sender, path: `/webhooks/${sender}`, sender, secrets: [{ file: `./${sender}.secret` }] },
-    inFlight: { policy: 'reject' },
   });
   return {
     service: 'demo',

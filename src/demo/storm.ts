@@ -39,12 +39,12 @@ async function deliver(storm: Storm, event: PlannedEvent, copy: number): Promise
   const url = `${storm.gateways[copy % storm.gateways.length]!}/webhooks/${event.sender}`;
   storm.tally.delivery();
   const send = async () => {
-    storm.tally.sent();
+    const handled = storm.tally.sent(event);
     const reply = await exchange(url, { method: 'POST', ...signed }, { timeoutMs: 10_000 });
-    storm.tally.answered(event, reply);
+    storm.tally.answered(event, reply, handled);
     return reply;
   };
-  await deliverUntilDone(storm.clock, send, { retryAfterScale: 0.02, maxTries: 30, signal: storm.signal });
+  await deliverUntilDone(storm.clock, send, { retryAfterScale: 0.03, maxTries: 30, signal: storm.signal });
 }
 
 function sign({ clock, secrets }: Storm, { id, sender }: PlannedEvent): Signed {

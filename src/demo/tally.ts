@@ -8,7 +8,11 @@ export interface Totals {
   readonly sent: number;
   readonly forwarded: number;
   readonly duplicates: number;
+  /** Of the duplicates: sent while the event was not handled yet, answered once it was. */
+  readonly waited: number;
   readonly inProgress: number;
+  /** Turned away for another reason, such as no quorum in time, or answered by nobody. */
+  readonly turnedAway: number;
   readonly retried: number;
   readonly lost: number;
   readonly twice: number;
@@ -21,6 +25,7 @@ export class Tally {
   readonly #acknowledgedEarly = new Set<string>();
   readonly #outcomes = new Map<string, number>();
   #sent = 0;
+  #waited = 0;
   #deliveries = 0;
 
   constructor(events: readonly PlannedEvent[]) {
@@ -32,14 +37,20 @@ export class Tally {
     this.#deliveries += 1;
   }
 
-  sent(): void {
+  /** Returns whether the event is handled already. */
+  sent(event: PlannedEvent): boolean {
     this.#sent += 1;
+    return this.#handled.has(event.id);
   }
 
-  /** A sender has read its answer. A 2xx for what the application has not handled is a lost event: nobody sends it again. */
-  answered(event: PlannedEvent, reply: Reply): void {
+  /**
+   * A sender has read its answer; `handled`: whether the event was when it was sent. A 2xx for what the
+   * application has not handled is a lost event: nobody sends it again.
+   */
+  answered(event: PlannedEvent, reply: Reply, handled: boolean): void {
     const outcome = header(reply.headers, 'hookonce-outcome') ?? 'relayed';
     this.#outcomes.set(outcome, (this.#outcomes.get(outcome) ?? 0) + 1);
+    if (outcome === 'duplicate' && !handled) this.#waited += 1;
     if (reply.status >= 200 && reply.status < 300 && !this.#handled.has(event.id))
       this.#acknowledgedEarly.add(event.id);
   }
@@ -58,12 +69,13 @@ export class Tally {
 
   totals(): Totals {
     const lost = this.#events.filter(({ id }) => !this.#handled.has(id) || this.#acknowledgedEarly.has(id));
+    const forwarded = [...this.#visits.values()].reduce((sum, n) => sum + n, 0);
+    const duplicates = this.#outcomes.get('duplicate') ?? 0;
+    const inProgress = this.#outcomes.get('in-progress') ?? 0;
     return {
-      events: this.#events.length,
-      sent: this.#sent,
-      forwarded: [...this.#visits.values()].reduce((sum, n) => sum + n, 0),
-      duplicates: this.#outcomes.get('duplicate') ?? 0,
-      inProgress: this.#outcomes.get('in-progress') ?? 0,
+      ...{ events: this.#events.length, sent: this.#sent, forwarded, duplicates, inProgress },
+      waited: this.#waited,
+      turnedAway: this.#sent - forwarded - duplicates - inProgress,
       retried: this.#sent - this.#deliveries,
       lost: lost.length,
       twice: [...this.#handled.values()].filter((n) => n > 1).length,

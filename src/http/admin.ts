@@ -1,6 +1,7 @@
-/** The admin port: probes, metrics and drain. It says nothing about events and takes no orders but to drain. */
+/** The admin port: probes, metrics and drain for everybody; explain and forget for whoever has the token (`operate.ts`). */
 import type { AddressInfo } from 'node:net';
 import fastify from 'fastify';
+import { operate, type OperateOptions } from './operate.ts';
 
 export interface AdminOptions {
   readonly host: string;
@@ -11,6 +12,7 @@ export interface AdminOptions {
   /** Starts draining; called any number of times. */
   drain(): void;
   readonly metrics: { readonly contentType: string; metrics(): Promise<string> };
+  readonly operate: OperateOptions;
 }
 
 export interface AdminServer extends AsyncDisposable {
@@ -49,6 +51,7 @@ export async function createAdmin(options: AdminOptions): Promise<AdminServer> {
       return { draining: true };
     },
   });
+  operate(app, options.operate);
   await app.listen({ host: options.host, port: options.port });
 
   return {

@@ -28,24 +28,30 @@ export function answer(outcome: Outcome, route: AnswerRoute): Answer {
     case 'refused':
       return relay(outcome.reply);
     case 'duplicate':
-      return duplicate(outcome.done, route);
+      return marked(duplicate(outcome.done, route), outcome.replay === true ? ['Hookonce-Replay', 'true'] : []);
     case 'in-progress':
-      return route.inFlight.policy === 'accept'
+      return route.inFlight.policy === 'accept' && outcome.split !== true
         ? own(route.successStatus, 'in-progress', 'this event is being handled')
         : own(503, 'in-progress', 'this event is being handled, try again', retryAfter(outcome.retryAfterMs));
     case 'rejected':
       return own(rejectStatus(outcome.reason), 'rejected', outcome.message);
+    case 'handshake':
+      return marked(outcome.answer, ['Hookonce-Outcome', 'handshake']);
     case 'unreachable':
       return own(502, 'unreachable', 'the application could not be reached');
     case 'uncertain':
-      return outcome.how === 'timeout'
+      return outcome.how !== 'reset'
         ? own(504, 'uncertain', 'the application did not answer in time')
         : own(502, 'uncertain', 'the application broke off before it had answered');
     case 'unavailable':
-      return own(503, 'unavailable', 'the event cannot be claimed right now, try again', retryAfter(0));
+      return own(503, 'unavailable', 'the event cannot be handled right now, try again', retryAfter(0));
     case 'overloaded':
       return own(503, 'overloaded', 'too much to do right now, try again', retryAfter(0));
   }
+}
+
+function marked(given: Answer, marks: RawHeaders): Answer {
+  return marks.length === 0 ? given : { ...given, headers: [...given.headers, ...marks] };
 }
 
 /** An answer of the gateway itself. Statuses without content (RFC 9110 15.3.5, 15.4.5) get no body. */
@@ -77,6 +83,8 @@ function rejectStatus(reason: RejectReason): number {
     case 'no_identity':
     case 'bad_request':
       return 400;
+    case 'other_body':
+      return 422;
     case 'too_large':
       return 413;
     case 'unsupported_coding':

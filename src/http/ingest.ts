@@ -1,23 +1,33 @@
 /**
- * From a request to its answer: find the route, read the body, hand over, answer, report. What is refused
- * here (no route, method, size, memory) has touched neither signature nor claim.
+ * From a request to its answer: find its place, read the body, hand over, answer, report. What is refused
+ * here (no route, method, size, memory, number) has touched neither signature nor claim.
  *
  * A client that goes away changes nothing: the delivery is handled to its end.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { allHeaders, type Outcome, type OutcomeKind, type Received, type Trail } from '../core/delivery.ts';
+import type { Outcome, OutcomeKind, Received, Trail } from '../core/delivery.ts';
+import type { Memory } from '../core/memory.ts';
 import type { Clock, DeliveryReport, Events } from '../core/ports.ts';
 import type { Route } from '../core/route.ts';
 import { answer, own, type Answer } from './answer.ts';
 import { readBody } from './body.ts';
-import type { Memory } from './memory.ts';
+import { codingsOf, decode } from './decode.ts';
+import { discardRest } from './discard.ts';
+import type { Entrance } from './entrance.ts';
+import type { Peers } from './peer.ts';
 import { respond } from './respond.ts';
-import { createRouter, originForm } from './routing.ts';
+import type { Where } from './where.ts';
 
 export interface IngestOptions {
-  readonly routes: readonly Route[];
-  /** Largest body of one delivery, bytes. */
-  readonly bodyLimit: number;
+  where(req: IncomingMessage, rawTarget: string): Where;
+  /** Takes what is no delivery. */
+  passThrough(incoming: Incoming): void;
+  readonly peers: Peers;
+  readonly entrance: Entrance;
+  /** Largest body of one delivery, bytes, where its route has no limit of its own. */
+  bodyLimit(): number;
+  /** How long a client may take for a body, milliseconds. */
+  readonly bodyMs: number;
   readonly memory: Memory;
   readonly clock: Clock;
   readonly events: Pick<Events, 'deliveryStarted' | 'deliveryEnded' | 'warn'>;
@@ -37,74 +47,76 @@ export interface Incoming {
   readonly expectsContinue: boolean;
 }
 
-const METHODS = ['POST', 'PUT', 'PATCH', 'DELETE'];
-/** The label of whatever belongs to no route; a path is never a label. */
-const UNMATCHED = 'unmatched';
-const NONE = { kind: 'none' } as const;
-
-const NOT_FOUND = own(404, undefined, 'no such route');
-const AMBIGUOUS = own(400, 'rejected', 'the path can be read as that of two routes');
-const WRONG_METHOD = own(405, 'rejected', 'not a method for deliveries', ['Allow', METHODS.join(', ')]);
-const WRONG_HOST = own(400, 'rejected', 'one Host is needed');
+const FULL: Outcome = { kind: 'overloaded', limit: 'in_flight' };
+const SLOW = own(408, 'rejected', 'the body took too long');
 /** A bug: whether the application was reached is not known. */
 const FAILED = own(500, 'uncertain', 'internal error');
 
 /** Takes requests from the server; what it returns never rejects. */
 export function createIngest(options: IngestOptions): (incoming: Incoming) => Promise<void> {
-  const { bodyLimit, clock, events, memory } = options;
-  const router = createRouter(options.routes);
+  const { bodyMs, clock, entrance, events, memory, peers } = options;
 
-  return async ({ req, res, target: rawTarget, expectsContinue }) => {
-    const begun = clock.now();
+  return async (incoming) => {
+    const { req, res, expectsContinue } = incoming;
+    const begunMs = clock.now();
+    const client = peers.client(req);
     /** A client that was not told to continue keeps its body; what it sends next could be either, so the connection ends. */
     let unread = expectsContinue;
-    const end = (route: string, given: Answer, outcome: OutcomeKind, more: Partial<DeliveryReport>): void => {
-      respond(res, given, unread || options.closing());
-      events.deliveryEnded({ route, outcome, status: given.status, totalMs: clock.now() - begun, ...more });
+    const end = (route: string, given: Answer, outcome: OutcomeKind, more: Partial<DeliveryReport>, last = false): void => {
+      respond(res, given, last || unread || options.closing());
+      const report = { route, outcome, status: given.status, totalMs: clock.now() - begunMs, ...more };
+      events.deliveryEnded(client === undefined ? report : { ...report, client });
     };
-    const refuse = (route: string, given: Answer, reason: string, outcome: OutcomeKind = 'rejected'): void => {
+    const refuse = (route: string, given: Answer, reason: string, outcome: OutcomeKind = 'rejected', last = false): void => {
       events.deliveryStarted(route);
-      end(route, given, outcome, { reason });
+      end(route, given, outcome, { reason }, last);
+      discardRest(req, clock, bodyMs);
     };
 
-    if (!hostIsRight(req)) return refuse(UNMATCHED, WRONG_HOST, 'bad_request');
-    const target = originForm(rawTarget);
-    const match = target === undefined ? NONE : router(target);
-    if (target === undefined || match.kind === 'none') return refuse(UNMATCHED, NOT_FOUND, 'no_route');
-    if (match.kind === 'ambiguous') return refuse(UNMATCHED, AMBIGUOUS, 'bad_request');
-    const { route } = match;
-    if (!METHODS.includes(req.method!)) return refuse(route.name, WRONG_METHOD, 'method');
+    const where = options.where(req, incoming.target);
+    if (where.kind === 'proxied') return options.passThrough({ ...incoming, target: where.target });
+    if (where.kind === 'refused') return refuse(where.route, where.answer, where.reason, 'rejected', where.last);
+    const { route, target } = where;
+    const refuseBy = (outcome: Outcome): void => refuse(route.name, answer(outcome, route), reasonOf(outcome)!, outcome.kind);
+    if (!entrance.enter(route)) return refuseBy(FULL);
 
-    const body = await readBody(req, bodyLimit, memory, () => {
-      if (unread) res.writeContinue();
-      unread = false;
-    });
-    if (body.kind === 'gone') return;
-    if (body.kind === 'refused') {
-      return refuse(route.name, answer(body.outcome, route), reasonOf(body.outcome)!, body.outcome.kind);
-    }
-
-    const trail: Trail = {};
-    events.deliveryStarted(route.name);
+    const share = memory.open();
     try {
-      const received: Received = { method: req.method!, target, headers: req.rawHeaders, body: body.bytes };
-      const outcome = await options.handle(route, received, trail);
-      const reason = reasonOf(outcome);
-      const more = reason === undefined ? trail : { ...trail, reason };
-      end(route.name, answer(outcome, route), outcome.kind, more);
-    } catch (error) {
-      events.warn('a delivery failed unexpectedly', { route: route.name, error });
-      end(route.name, FAILED, 'uncertain', { ...trail, reason: 'error' });
+      const limit = route.limits?.bodyBytes ?? options.bodyLimit();
+      const reading = readBody(req, limit, share, () => {
+        if (unread) res.writeContinue();
+        unread = false;
+      });
+      const cancel = clock.timer(bodyMs, reading.giveUp);
+      const body = await reading.body;
+      cancel();
+      if (body.kind === 'gone') return;
+      if (body.kind === 'slow') return refuse(route.name, SLOW, 'slow', 'rejected', true);
+      if (body.kind === 'refused') return refuseBy(body.outcome);
+
+      const codings = codingsOf(req.rawHeaders);
+      const received: Received = {
+        ...{ method: req.method!, target, headers: req.rawHeaders, body: body.bytes, share },
+        peer: peers.of(req),
+        ...(codings.length > 0 && { decode: () => decode(body.bytes, codings, limit, share) }),
+      };
+      const trail: Trail = {};
+      events.deliveryStarted(route.name);
+      try {
+        const outcome = await options.handle(route, received, trail);
+        const reason = reasonOf(outcome);
+        end(route.name, answer(outcome, route), outcome.kind, reason === undefined ? trail : { ...trail, reason });
+      } catch (error) {
+        events.warn('a delivery failed unexpectedly', { route: route.name, error });
+        end(route.name, FAILED, 'uncertain', { ...trail, reason: 'error' });
+      }
     } finally {
-      body.release();
+      entrance.leave(route);
+      // The answer is in memory until the client has taken it.
+      if (res.writableFinished || res.destroyed) share.release();
+      else res.once('close', () => share.release());
     }
   };
-}
-
-/** RFC 9112 3.2: exactly one Host; HTTP/1.0 may do without. */
-function hostIsRight(req: IncomingMessage): boolean {
-  const hosts = allHeaders(req.rawHeaders, 'host').length;
-  return hosts === 1 || (hosts === 0 && req.httpVersion === '1.0');
 }
 
 function reasonOf(outcome: Outcome): string | undefined {
@@ -115,11 +127,13 @@ function reasonOf(outcome: Outcome): string | undefined {
       return outcome.limit;
     case 'uncertain':
       return outcome.how;
+    case 'unreachable':
+      return outcome.timedOut === true ? 'connect_timeout' : 'connect';
     case 'delivered':
     case 'refused':
     case 'duplicate':
     case 'in-progress':
-    case 'unreachable':
+    case 'handshake':
     case 'unavailable':
       return undefined;
   }

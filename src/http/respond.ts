@@ -1,5 +1,6 @@
 import type { ServerResponse } from 'node:http';
 import type { Answer } from './answer.ts';
+import { writable } from './lines.ts';
 
 /** A client that takes nothing of its answer for this long is cut off, so that it does not hold memory. */
 const STALLED_MS = 30_000;
@@ -10,7 +11,7 @@ const STALLED_MS = 30_000;
  */
 export function respond(res: ServerResponse, answer: Answer, last: boolean): void {
   if (res.destroyed || res.headersSent) return;
-  res.writeHead(answer.status, last ? [...answer.headers, 'Connection', 'close'] : [...answer.headers]);
+  res.writeHead(answer.status, [...writable(answer.headers), ...(last ? ['Connection', 'close'] : [])]);
   res.end(answer.body);
   if (res.writableLength > 0) res.setTimeout(STALLED_MS, () => res.destroy());
 }

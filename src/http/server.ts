@@ -4,71 +4,99 @@
  */
 import { createServer as createHttpServer, STATUS_CODES, type IncomingMessage, type Server } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
+import type { Duplex } from 'node:stream';
 import fastify from 'fastify';
 import type { Outcome, Received, Trail } from '../core/delivery.ts';
+import type { Memory } from '../core/memory.ts';
 import type { Clock, Events } from '../core/ports.ts';
 import type { Route } from '../core/route.ts';
 import { own } from './answer.ts';
 import { trackConnections, type Connections } from './connections.ts';
+import { createEntrance } from './entrance.ts';
 import { createIngest } from './ingest.ts';
-import { createMemory } from './memory.ts';
+import { head } from './lines.ts';
+import { createPassage, type PassageOptions } from './passage.ts';
+import { createPassthrough } from './passthrough.ts';
+import { createPeers, type Peers } from './peer.ts';
 import { respond } from './respond.ts';
+import { createUpgrades } from './upgrade.ts';
+import { createWhere, upgradeTo } from './where.ts';
 
 export interface ServerOptions {
   readonly host: string;
   /** 0: any free port. */
   readonly port: number;
   readonly routes: readonly Route[];
+  /** What happens to what is on no route. */
+  readonly unmatched: 'proxy' | 'reject';
+  /** Where it goes then. */
+  readonly application: PassageOptions;
+  /** Networks whose word about others is taken. */
+  readonly trustedProxies: readonly string[];
+  readonly memory: Memory;
   readonly limits: {
     /** Largest body of one delivery, bytes. */
     readonly body: number;
-    /** All buffered bodies together, bytes. */
-    readonly memory: number;
+    /** Request line and header lines of one request, bytes. */
+    readonly headers: number;
+    /** Deliveries that are unanswered at the same time. */
+    readonly inFlight: number;
   };
   readonly receive?: ReceiveTimeouts;
   readonly clock: Clock;
-  readonly events: Pick<Events, 'deliveryStarted' | 'deliveryEnded' | 'buffered' | 'warn'>;
+  readonly events: Pick<Events, 'deliveryStarted' | 'deliveryEnded' | 'proxyStarted' | 'proxyEnded' | 'warn'>;
   /** Handles a delivery to its end; what is learnt on the way goes into `trail`. The server answers and reports it. */
   handle(route: Route, received: Received, trail: Trail): Promise<Outcome>;
 }
 
+/** What can be changed while the port is open; deliveries that have begun end under what they began with. */
+export interface EdgeSettings extends Pick<ServerOptions, 'routes' | 'unmatched' | 'trustedProxies' | 'limits'> {
+  readonly maxProxied: number;
+}
+
 export interface EdgeServer extends AsyncDisposable {
   readonly port: number;
+  /** For every request from now on. Throws, having changed nothing, when two routes have the same path. */
+  reload(settings: EdgeSettings): void;
   /** From now on every answer closes its connection; new ones are still taken. */
   drain(): void;
   /** Takes no new connection, closes idle ones, resolves when the last request has been answered. */
   close(): Promise<void>;
 }
 
-/** How long a client may take for its headers, and for a whole request; then 408. Milliseconds. */
+/** How long a client may take for its headers, and for the body of a delivery; then 408. Milliseconds. */
 export interface ReceiveTimeouts {
   readonly headersMs: number;
-  readonly requestMs: number;
+  readonly bodyMs: number;
 }
 
-const RECEIVE: ReceiveTimeouts = { headersMs: 10_000, requestMs: 30_000 };
+const RECEIVE: ReceiveTimeouts = { headersMs: 10_000, bodyMs: 30_000 };
 /** Longer than load balancers keep idle connections (60 s is common), so that they close first. */
 const KEEP_ALIVE_MS = 75_000;
+/** After this much silence the other side is asked whether it is still there: a stream may be silent, its client must not be gone. */
+const PROBE_MS = 60_000;
 
 /** Resolves once the port is open; rejects when it cannot be. */
 export async function createServer(options: ServerOptions): Promise<EdgeServer> {
-  const { headersMs, requestMs } = options.receive ?? RECEIVE;
+  const { headersMs, bodyMs } = options.receive ?? RECEIVE;
   let draining = false;
-  const ingest = createIngest({
-    ...options,
-    bodyLimit: options.limits.body,
-    memory: createMemory(options.limits.memory, (held) => options.events.buffered(held)),
-    closing: () => draining,
-  });
+  let { limits } = options;
+  let place = createWhere(options.routes, options.unmatched);
+  const where: typeof place = (req, target) => place(req, target);
 
   const expecting = new WeakSet<IncomingMessage>();
   const server: Server = createHttpServer({
     headersTimeout: headersMs,
-    requestTimeout: requestMs,
+    // What is passed through may take its time; the body of a delivery has a limit of its own.
+    requestTimeout: 0,
     connectionsCheckingInterval: Math.min(2_000, headersMs / 2),
     keepAliveTimeout: KEEP_ALIVE_MS,
-    // Refused in `ingest` instead, with an answer like every other.
+    keepAlive: true,
+    keepAliveInitialDelay: PROBE_MS,
+    maxHeaderSize: options.limits.headers,
+    // Refused in `where` instead, with an answer like every other.
     requireHostHeader: false,
+    shouldUpgradeCallback: (req) => upgradeTo(where(req, req.url!)) !== undefined,
   });
   // Lines past Node's limit would be dropped unseen; the limit on header bytes holds all the same.
   server.maxHeadersCount = 0;
@@ -81,7 +109,26 @@ export async function createServer(options: ServerOptions): Promise<EdgeServer> 
     respond(res, own(417, 'rejected', 'an expectation that is unknown'), true),
   );
   const connections = trackConnections(server);
+  let trusted = createPeers(options.trustedProxies);
+  const peers: Peers = { of: (req) => trusted.of(req), client: (req) => trusted.client(req) };
+  const closing = (): boolean => draining;
+  const passage = createPassage(options.application, { ...options, peers });
+  const passThrough = createPassthrough(passage, { ...options, connections, closing, discardMs: bodyMs });
+  const upgrade = createUpgrades(passage, connections);
+  server.on('upgrade', (req, socket, first) => {
+    const wanted = upgradeTo(where(req, req.url!));
+    if (wanted === undefined) refuse(socket, 501);
+    else upgrade({ req, socket, first, ...wanted });
+  });
+  // A forward proxy is asked so, which this is not.
+  server.on('connect', (_req, socket) => refuse(socket, 405));
 
+  const entrance = createEntrance(limits.inFlight);
+  const ingest = createIngest({
+    ...options,
+    ...{ where, passThrough, peers, entrance, closing, bodyMs },
+    bodyLimit: () => limits.body,
+  });
   const app = fastify({
     serverFactory: (handler) => server.on('request', handler),
     rewriteUrl: () => '/',
@@ -99,13 +146,19 @@ export async function createServer(options: ServerOptions): Promise<EdgeServer> 
 
   const close = async (): Promise<void> => {
     draining = true;
-    connections.closeIdle();
-    const cancel = options.clock.timer(requestMs, () => connections.closeReceiving());
     await app.close();
-    cancel();
+    passage.close();
   };
   return {
     port: (server.address() as AddressInfo).port,
+    reload(next) {
+      [place, trusted] = [createWhere(next.routes, next.unmatched), createPeers(next.trustedProxies)];
+      limits = next.limits;
+      entrance.resize(limits.inFlight);
+      passage.resize(next.maxProxied);
+      // Read by Node whenever a connection begins; its types do not tell.
+      Object.assign(server, { maxHeaderSize: limits.headers });
+    },
     drain: () => void (draining = true),
     close,
     [Symbol.asyncDispose]: close,
@@ -118,12 +171,16 @@ export async function createServer(options: ServerOptions): Promise<EdgeServer> 
  */
 function refuseBroken(error: Error & { code?: string }, socket: Socket, connections: Connections): void {
   if (!socket.writable || connections.answering(socket)) return void socket.destroy();
-  const status = BROKEN[error.code ?? ''] ?? 400;
+  refuse(socket, BROKEN[error.code ?? ''] ?? 400);
+}
+
+/** An answer on a connection without a response, which ends with it. */
+function refuse(socket: Duplex, status: number): void {
   const { headers, body } = own(status, 'rejected', STATUS_CODES[status]!.toLowerCase(), ['Connection', 'close']);
-  const lines = headers.flatMap((name, i) => (i % 2 === 0 ? [`${name}: ${headers[i + 1]}\r\n`] : []));
-  socket.write(`HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n${lines.join('')}\r\n`);
-  socket.write(body);
-  socket.destroySoon();
+  socket.on('error', () => {});
+  socket.once('finish', () => socket.destroy());
+  socket.write(head(status, headers), 'latin1');
+  socket.end(body);
 }
 
 const BROKEN: Record<string, number> = {

@@ -44,6 +44,8 @@ export class Ballot {
   /** How the next extension and release are to be made. */
   unknown = false;
   takeBack = false;
+  /** Released: the lock is not put back on any voter. */
+  over = false;
   readonly claims: (Reply | undefined)[];
   /** Replies to the last extension, or release. */
   replies: Promise<Reply>[] = [];

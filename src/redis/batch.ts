@@ -11,9 +11,12 @@ export type Reply = Answer & { readonly boot: string };
 /** An item on its way to an answer. */
 export interface Pending {
   readonly item: Item;
-  readonly dueMs: number;
+  /** A deadline after the turn that issued it; undefined until that turn has ended. */
+  dueMs: number | undefined;
   /** Already sent once and found no script. */
   reloaded: boolean;
+  /** A claim whose release has been asked for since. */
+  withdrawn: boolean;
   /** Gone once answered, or given up. */
   resolve: ((reply: Reply) => void) | undefined;
 }

@@ -20,6 +20,7 @@ import { decide, liveDone, type Decision, type DoneAnswer, type Vote } from './d
 import { decodeDone, encodeDone } from './done.ts';
 import { drift } from './items.ts';
 import { QuorumLease } from './quorum-lease.ts';
+import { Recent, type Learn } from './recent.ts';
 import { Settling } from './settling.ts';
 import type { Reply } from './batch.ts';
 import type { Voter } from './voter.ts';
@@ -33,12 +34,15 @@ export interface ClaimOptions {
   readonly maxHoldMs: number;
   /** Deadline of one command on one voter. */
   readonly voterTimeoutMs: number;
+  /** How long a handled event is remembered, unless its route has a time of its own. */
+  readonly retentionMs: number;
 }
 
 export class QuorumClaims implements Claims, AsyncDisposable {
   readonly #voters: readonly Voter[];
   readonly #ballots: Ballots;
   readonly #settling: Settling;
+  readonly #recent: Recent;
   readonly #options: ClaimOptions;
   readonly #clock: Clock;
   readonly #events: Events;
@@ -49,6 +53,13 @@ export class QuorumClaims implements Claims, AsyncDisposable {
     this.#options = options;
     this.#clock = clock;
     this.#events = events;
+    this.#recent = new Recent(clock);
+    for (const voter of voters) {
+      // What it may not have kept is what was written before it fell silent, however long ago that is.
+      let before: Learn[] = [];
+      voter.onQuiet((quiet) => (before = quiet ? this.#recent.all() : []));
+      voter.onReboot(() => this.#settling.tellUntilAnswered(voter, [...before, ...this.#recent.all()]));
+    }
     this.#settling = new Settling(voters, this.#ballots, (lease) => this.extend(lease), options.maxHoldMs, clock, events);
   }
 
@@ -74,12 +85,18 @@ export class QuorumClaims implements Claims, AsyncDisposable {
   }
 
   async complete(lease: Lease, completion: Completion): Promise<void> {
-    await this.#settling.complete(lease as QuorumLease, encodeDone({ ...completion, wallMs: this.#clock.wall() }));
+    const own = lease as QuorumLease;
+    const content = encodeDone({ ...completion, wallMs: this.#clock.wall() });
+    const { attempt, retentionMs: recordMs } = own;
+    this.#recent.wrote({ op: 'learn', id: own.key.id, done: true, attempt, floor: 0, content, recordMs });
+    await this.#settling.complete(own, content);
   }
 
   async release(lease: Lease, sent: boolean): Promise<void> {
     const { ballot } = lease as QuorumLease;
     ballot.takeBack = !sent;
+    if (!sent) this.#recent.takenBack(ballot.id);
+    ballot.over = true;
     await this.#ballots.release(ballot);
     this.#settling.releaseUntilAnswered(ballot, ballot.replies);
   }
@@ -98,11 +115,17 @@ export class QuorumClaims implements Claims, AsyncDisposable {
     if (done) return { kind: 'done', done: decodeDone(done.content) };
     if (replies.filter((reply) => reply.status === 'free' && reply.counted).length >= quorum) return { kind: 'free' };
     const holds = replies.filter((reply) => reply.status === 'held');
+    if (holds.length === 0) return { kind: 'unavailable' };
     return {
       kind: 'held',
-      leftMs: Math.max(0, ...holds.map((hold) => hold.leftMs)),
+      leftMs: Math.max(...holds.map((hold) => hold.leftMs)),
       unknown: holds.some((hold) => hold.unknown),
     };
+  }
+
+  /** Whether a majority of the voters counts now. */
+  available(): boolean {
+    return this.#voters.filter((voter) => voter.eligible && voter.hold === '').length >= this.#ballots.quorum;
   }
 
   /** Waits for what goes on in the background: completions until a quorum has them, releases. */
@@ -136,8 +159,13 @@ export class QuorumClaims implements Claims, AsyncDisposable {
           const confirmed = decision.attempt > 1 ? await this.#confirm(ballot, decision.attempt) : ('confirmed' as const);
           if (typeof confirmed === 'object') return this.#duplicate(ballot, [...ballot.claims, ...confirmed.replies], confirmed.done);
           if (confirmed === 'failed') break;
-          const lease = new QuorumLease(key, decision.attempt, retentionMs, startedMs, ballot, this.#clock);
-          if (lease.mayStart()) return { kind: 'won', lease };
+          const late = liveDone(ballot.claims); // a vote that came while the others were confirmed
+          if (late) return this.#duplicate(ballot, ballot.claims, late);
+          const lease = new QuorumLease(key, decision.attempt, retentionMs, startedMs, ballot, this.#memorySinceMs(), this.#clock);
+          if (lease.mayStart()) {
+            this.#recent.wrote({ op: 'learn', id: key.id, done: false, attempt: decision.attempt, floor: 0, content: '', recordMs });
+            return { kind: 'won', lease };
+          }
           this.#events.lockFailed('expired');
           break;
         }
@@ -152,6 +180,12 @@ export class QuorumClaims implements Claims, AsyncDisposable {
       // A round takes up to two deadlines, claim and confirmation: one that cannot end in time is not begun.
       if (this.#clock.now() + 2 * voterTimeoutMs > deadlineMs) return { kind: 'held', leftMs, unknown: false, split: true };
     }
+  }
+
+  /** The instant before which a majority has forgotten events, for one retention of it (`Lease.memorySinceMs`). */
+  #memorySinceMs(): number | undefined {
+    const lostMs = Math.max(...this.#voters.map((voter) => voter.lostWallMs));
+    return lostMs > 0 && this.#clock.wall() - lostMs < this.#options.retentionMs ? lostMs : undefined;
   }
 
   async #decided(ballot: Ballot): Promise<Exclude<Decision, { kind: 'pending' }>> {
@@ -180,14 +214,14 @@ export class QuorumClaims implements Claims, AsyncDisposable {
     return verdict ?? 'failed';
   }
 
-  /** Copies the done record to voters that gave us the lock, and lets go of everything else. */
+  /** Copies the done record to voters that gave us the lock, or may still give it, and lets go of everything else. */
   #duplicate(ballot: Ballot, replies: readonly Vote[], done: DoneAnswer): ClaimResult {
     const { id, token } = ballot;
     const { attempt, content } = done;
     const recordMs = Math.max(1, done.leftMs);
     const toRepair = new Set<number>();
     replies.forEach((reply, index) => {
-      if (reply?.status === 'ok') toRepair.add(index % this.#voters.length);
+      if (reply === undefined || reply.status === 'ok') toRepair.add(index % this.#voters.length);
     });
     for (const index of toRepair) void this.#voters[index]!.ask({ op: 'repair', id, token, attempt, content, recordMs });
     void this.#drop(ballot, toRepair);
@@ -208,7 +242,7 @@ export class QuorumClaims implements Claims, AsyncDisposable {
   }
 
   async #heal(lease: QuorumLease, index: number, reply: Promise<Reply>): Promise<void> {
-    if ((await reply).status !== 'lost') return;
+    if ((await reply).status !== 'lost' || lease.ballot.over) return;
     const { id, token, lockMs, recordMs } = lease.ballot;
     await this.#voters[index]!.ask({ op: 'heal', id, token, lockMs, attempt: lease.attempt, recordMs });
   }

@@ -5,9 +5,16 @@ import type { Answer, BatchAnswer, Hold, Item } from './items.ts';
 export const keys = {
   marker: (prefix: string, tag: string): string => `${prefix}:{${tag}}:boot`,
   hold: (prefix: string, tag: string): string => `${prefix}:{${tag}}:hold`,
+  sync: (prefix: string, tag: string): string => `${prefix}:{${tag}}:sync`,
   lock: (prefix: string, id: string): string => `${prefix}:{${tagOf(id)}}${id}:l`,
   record: (prefix: string, id: string): string => `${prefix}:{${tagOf(id)}}${id}:r`,
 };
+
+/** The event whose record a key is, undefined for any other key. */
+export function recordId(prefix: string, key: string): string | undefined {
+  const id = key.slice(prefix.length + 4, -2);
+  return id.length > 0 && key === keys.record(prefix, id) ? id : undefined;
+}
 
 /** First hex digit of the digest that `id` spells in base64url. */
 export function tagOf(id: string): string {
@@ -18,10 +25,12 @@ export function tagOf(id: string): string {
 export function encode(batch: readonly Item[], prefix: string, tag: string): { keyCount: number; args: (string | number)[] } {
   const marker = keys.marker(prefix, tag);
   const hold = keys.hold(prefix, tag);
+  const sync = keys.sync(prefix, tag);
   const names: string[] = [marker, hold];
   const fields: (string | number)[] = [];
   for (const item of batch) {
-    if (item.op === 'hello' || item.op === 'trust') names.push(marker, hold);
+    if (item.op === 'hello' || item.op === 'trust' || item.op === 'admit') names.push(marker, hold);
+    else if (item.op === 'sync') names.push(sync, sync);
     else names.push(keys.lock(prefix, item.id), keys.record(prefix, item.id));
     fields.push(...fieldsOf(item));
   }
@@ -47,6 +56,15 @@ function fieldsOf(item: Item): (string | number)[] {
       return [item.op, '', 0, 0, 0, 0, ''];
     case 'hello':
       return [item.op, item.nonce, item.lifeMs, 0, 0, 0, item.name];
+    case 'read':
+    case 'look':
+      return [item.op, '', 0, 0, 0, 0, ''];
+    case 'learn':
+      return [item.op, '', item.floor, item.recordMs, item.attempt, item.done ? 1 : 0, item.content];
+    case 'sync':
+      return [item.op, item.token, item.lockMs, 0, 0, 0, ''];
+    case 'admit':
+      return [item.op, item.boot, 0, 0, 0, 0, String(item.lostWallMs)];
     case 'trust':
       return [item.op, item.boot, 0, 0, 0, 0, ''];
   }
@@ -60,7 +78,7 @@ export function decode(reply: unknown): BatchAnswer {
 }
 
 function answerOf(raw: unknown[]): Answer {
-  const [status, a, b, c, d] = raw as [string, never, never, never, never];
+  const [status, a, b, c, d, e] = raw as [string, never, never, never, never, never];
   switch (status) {
     case 'ok':
     case 'free':
@@ -75,7 +93,11 @@ function answerOf(raw: unknown[]): Answer {
     case 'no-marker':
       return { status };
     case 'hello':
-      return { status, hold: a as Hold, leftMs: b };
+      return { status, hold: a as Hold, leftMs: b, lostWallMs: Number(c) };
+    case 'lock':
+      return { status, token: a, unknown: b === 1, leftMs: c };
+    case 'record':
+      return { status, done: a === 1, attempt: b, floor: c, content: d, leftMs: e };
     case 'error':
       return { status, message: a };
     default:

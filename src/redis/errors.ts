@@ -11,6 +11,7 @@ const CLASSES: readonly (readonly [RegExp, string])[] = [
   [/^(BUSY|UNKILLABLE)/, 'busy'],
   [/^(WRONGTYPE|FORMAT)|FORMAT unknown/, 'format'],
   [/^MASTERDOWN/, 'readonly'],
+  [/certificate|\bSSL\b|\bTLS\b/, 'tls'],
   [/timed out|ETIMEDOUT/, 'timeout'],
   [/ECONNREFUSED|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH/, 'refused'],
   [/Connection is closed|ECONNRESET|EPIPE|max retries|isn't writeable/i, 'disconnected'],
@@ -20,5 +21,3 @@ export function errorClass(message: string): string {
   for (const [pattern, name] of CLASSES) if (pattern.test(message)) return name;
   return 'other';
 }
-
-export const ERROR_CLASSES: readonly string[] = [...new Set([...CLASSES.map(([, name]) => name), 'down', 'skipped', 'other'])];

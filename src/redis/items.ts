@@ -22,6 +22,24 @@ export type Item =
   | { readonly op: 'peek'; readonly id: string }
   /** Say who we are to a new connection; see `voter.ts`. `lifeMs`: the longest life a lock can be given. */
   | { readonly op: 'hello'; readonly nonce: string; readonly lifeMs: number; readonly name: string }
+  /** The record alone, to copy it to a voter that lost its own. */
+  | { readonly op: 'read'; readonly id: string }
+  /** Take over a record of another voter: done wins, else the higher attempt; the higher floor. */
+  | {
+      readonly op: 'learn';
+      readonly id: string;
+      readonly done: boolean;
+      readonly attempt: number;
+      readonly floor: number;
+      readonly content: string;
+      readonly recordMs: number;
+    }
+  /** The lock alone, whatever the record says. */
+  | { readonly op: 'look'; readonly id: string }
+  /** The right to copy records to this voter, for a while; again for whoever has it. */
+  | { readonly op: 'sync'; readonly token: string; readonly lockMs: number }
+  /** Count again, after records were copied. `lostWallMs`: events before this instant may be forgotten; 0: none are. */
+  | { readonly op: 'admit'; readonly boot: string; readonly lostWallMs: number }
   /** Lift the hold of a voter that was empty when first met (first installation). `boot`: as `hello` told it. */
   | { readonly op: 'trust'; readonly boot: string };
 
@@ -37,10 +55,24 @@ export type Answer =
   | { readonly status: 'forgotten'; readonly floor: number }
   /** From `peek`: neither done nor locked. */
   | { readonly status: 'free'; readonly counted: boolean; readonly attempt: number; readonly floor: number }
+  /** From `read`. */
+  | {
+      readonly status: 'record';
+      readonly done: boolean;
+      readonly attempt: number;
+      readonly floor: number;
+      readonly content: string;
+      readonly leftMs: number;
+    }
+  /** From `look`. `token` is empty where there is no lock. */
+  | { readonly status: 'lock'; readonly token: string; readonly unknown: boolean; readonly leftMs: number }
   /** The voter has no marker: it lost its memory since `hello`. Proves that nothing was granted. */
   | { readonly status: 'no-marker' }
-  /** `hold`: why its ok does not count, empty when it does. `leftMs`: of the hold, −1 without end. */
-  | { readonly status: 'hello'; readonly hold: Hold; readonly leftMs: number }
+  /**
+   * `hold`: why its ok does not count, empty when it does. `leftMs`: of the hold, −1 without end.
+   * `lostWallMs`: events before this instant may be forgotten, epoch milliseconds; 0: none are.
+   */
+  | { readonly status: 'hello'; readonly hold: Hold; readonly leftMs: number; readonly lostWallMs: number }
   /** This item failed on the voter; the others of its batch did not. Proves nothing. */
   | { readonly status: 'error'; readonly message: string };
 

@@ -9,9 +9,19 @@ export interface Link {
    */
   run(batch: readonly Item[], tag: string): Promise<BatchAnswer>;
   load(): Promise<void>;
-  /** Called with every change: whether a batch can be sent now. */
-  onChange(listener: (up: boolean) => void): void;
+  /**
+   * `changed` is called now and with every change: whether a batch can be sent. `failed`: with the class of
+   * what broke the connection, or kept it from being made.
+   */
+  onChange(changed: (up: boolean) => void, failed?: (errorClass: string) => void): void;
+  /** One page of the events that have a record here; begins and ends with cursor `'0'`. Rejects with `LinkError`. */
+  scan(cursor: string, tag: string): Promise<Page>;
   close(): Promise<void>;
+}
+
+export interface Page {
+  readonly cursor: string;
+  readonly ids: readonly string[];
 }
 
 /** Why a batch has no answer; the class is a metric label (closed set, see `errors.ts`). */
@@ -36,6 +46,10 @@ export class MemoryLink implements Link {
   }
 
   async load(): Promise<void> {}
+
+  async scan(): Promise<Page> {
+    return { cursor: '0', ids: this.#model.ids() };
+  }
 
   onChange(listener: (up: boolean) => void): void {
     listener(true);

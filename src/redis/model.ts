@@ -36,7 +36,8 @@ export class VoterModel {
   readonly #entries = new Map<string, Entry>();
   readonly #aof: boolean;
   #runId: string;
-  #marker: { boot: string; runId: string; lifeMs: number } | undefined;
+  #marker: { boot: string; runId: string; lifeMs: number; lostWallMs: number } | undefined;
+  #sync: { token: string; untilMs: number } | undefined;
   #hold: { why: Hold; untilMs: number } | undefined;
   #sweepAt = 1024;
 
@@ -62,6 +63,19 @@ export class VoterModel {
     this.#entries.clear();
     this.#marker = undefined;
     this.#hold = undefined;
+    this.#sync = undefined;
+  }
+
+  /** Every event that has a record. */
+  ids(): string[] {
+    const now = this.#now();
+    return [...this.#entries.keys()].filter((id) => this.#look(id, now).record !== undefined);
+  }
+
+  /** Writes an open record, as a forget leaves it. */
+  write(id: string, record: { readonly attempt: number; readonly floor: number; readonly lifeMs: number }): void {
+    const { attempt, floor, lifeMs } = record;
+    this.#put(id, { record: { done: false, attempt, floor, content: '', untilMs: this.#now() + lifeMs } });
   }
 
   #boot(): string {
@@ -75,12 +89,14 @@ export class VoterModel {
 
   #answer(item: Item): Answer {
     if (item.op === 'hello') return this.#hello(item.nonce, item.lifeMs);
-    if (item.op === 'trust') return this.#trust(item.boot);
+    if (item.op === 'trust') return this.#lift(item.boot, ['empty'], 0);
+    if (item.op === 'admit') return this.#lift(item.boot, ['empty', 'records'], item.lostWallMs);
+    if (item.op === 'sync') return this.#right(item.token, item.lockMs);
     const now = this.#now();
     const { lock, record } = this.#look(item.id, now);
     const rec = { attempt: record?.attempt ?? 0, floor: record?.floor ?? 0 };
     const counted = !this.#held();
-    const ours = lock && item.op !== 'peek' && lock.token === item.token ? lock : undefined;
+    const ours = lock && 'token' in item && lock.token === item.token ? lock : undefined;
     const ok = (isCounted: boolean): Answer => ({ status: 'ok', counted: isCounted, ...rec });
     const done = (): Answer => ({ status: 'done', ...rec, content: record!.content, leftMs: Math.ceil(record!.untilMs - now) });
     const held = (): Answer => ({
@@ -143,6 +159,26 @@ export class VoterModel {
         }
         return ok(ours.counted && counted);
       }
+      case 'read':
+        return {
+          status: 'record',
+          done: record?.done ?? false,
+          ...rec,
+          content: record?.content ?? '',
+          leftMs: record ? Math.ceil(record.untilMs - now) : -2,
+        };
+      case 'look':
+        return { status: 'lock', token: lock?.token ?? '', unknown: lock?.unknown ?? false, leftMs: lock ? Math.ceil(lock.untilMs - now) : -2 };
+      case 'learn': {
+        rec.floor = Math.max(rec.floor, item.floor);
+        const known = record?.done === true && rec.attempt > rec.floor;
+        const fresh = !known && item.done && item.attempt > rec.floor;
+        rec.attempt = Math.max(rec.attempt, item.attempt);
+        if (known) this.#put(item.id, { record: { ...record, ...rec } });
+        else if (fresh) this.#put(item.id, { record: { done: true, ...rec, content: item.content, untilMs: now + item.recordMs } });
+        else if (rec.attempt > 0) open(Math.max(now + item.recordMs, record?.untilMs ?? 0));
+        return ok(counted);
+      }
       case 'peek': {
         if (record?.done) return done();
         if (lock) return held();
@@ -157,19 +193,37 @@ export class VoterModel {
     if (known && known.runId === this.#runId) {
       known.lifeMs = longest;
     } else {
-      const why: Hold = known ? (this.#aof ? 'locks' : 'records') : this.#entries.size === 0 ? 'empty' : 'records';
-      const keeps = why === 'locks' && this.#held() && this.#hold!.why !== 'locks';
-      if (!keeps) this.#hold = { why, untilMs: this.#now() + lockHoldMs(longest) };
-      this.#marker = { boot: nonce, runId: this.#runId, lifeMs: longest };
+      const why: Hold = known ? (this.#aof ? 'locks' : 'records') : this.#isEmpty() ? 'empty' : 'records';
+      const keeps = why === 'locks' && this.#held() ? this.#hold!.why : why;
+      this.#hold = { why: keeps, untilMs: keeps === 'locks' ? this.#now() + lockHoldMs(longest) : Infinity };
+      this.#marker = { boot: nonce, runId: this.#runId, lifeMs: longest, lostWallMs: known?.lostWallMs ?? 0 };
     }
-    if (!this.#held()) return { status: 'hello', hold: '', leftMs: 0 };
-    return { status: 'hello', hold: this.#hold!.why, leftMs: Math.ceil(this.#hold!.untilMs - this.#now()) };
+    const { lostWallMs } = this.#marker!;
+    if (!this.#held()) return { status: 'hello', hold: '', leftMs: 0, lostWallMs };
+    const { why, untilMs } = this.#hold!;
+    return { status: 'hello', hold: why, leftMs: untilMs === Infinity ? -1 : Math.ceil(untilMs - this.#now()), lostWallMs };
   }
 
-  #trust(boot: string): Answer {
-    if (boot !== this.#boot() || !this.#held() || this.#hold!.why !== 'empty') return { status: 'lost', floor: 0 };
+  #lift(boot: string, holds: readonly Hold[], lostWallMs: number): Answer {
+    if (boot !== this.#boot() || !this.#held() || !holds.includes(this.#hold!.why)) return { status: 'lost', floor: 0 };
     this.#hold = undefined;
-    return { status: 'hello', hold: '', leftMs: 0 };
+    if (lostWallMs > 0) this.#marker!.lostWallMs = lostWallMs;
+    return { status: 'hello', hold: '', leftMs: 0, lostWallMs };
+  }
+
+  #right(token: string, lockMs: number): Answer {
+    if (this.#marker === undefined) return { status: 'no-marker' };
+    const now = this.#now();
+    if (this.#sync && this.#sync.untilMs > now && this.#sync.token !== token) {
+      return { status: 'held', token: this.#sync.token, unknown: false, leftMs: Math.ceil(this.#sync.untilMs - now), floor: 0 };
+    }
+    this.#sync = { token, untilMs: now + lockMs };
+    return { status: 'ok', counted: false, attempt: 0, floor: 0 };
+  }
+
+  #isEmpty(): boolean {
+    this.#sweep();
+    return this.#entries.size === 0;
   }
 
   #look(id: string, now: number): Entry {

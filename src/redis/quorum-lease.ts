@@ -10,16 +10,18 @@ export class QuorumLease implements Lease {
   readonly retentionMs: number;
   readonly startedMs: number;
   readonly ballot: Ballot;
+  readonly memorySinceMs: number | undefined;
   validUntilMs: number;
   readonly #clock: Clock;
   readonly #minWorkMs: number;
 
-  constructor(key: DeliveryKey, attempt: number, retentionMs: number, startedMs: number, ballot: Ballot, clock: Clock) {
+  constructor(key: DeliveryKey, attempt: number, retentionMs: number, startedMs: number, ballot: Ballot, memorySinceMs: number | undefined, clock: Clock) {
     this.key = key;
     this.attempt = attempt;
     this.retentionMs = retentionMs;
     this.startedMs = startedMs;
     this.ballot = ballot;
+    this.memorySinceMs = memorySinceMs;
     this.validUntilMs = startedMs + ballot.lockMs - drift(ballot.lockMs);
     this.#clock = clock;
     this.#minWorkMs = ballot.lockMs / 3;

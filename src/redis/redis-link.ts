@@ -1,12 +1,15 @@
 /** One ioredis connection to one server, with the options that known client faults ask for. */
 import { createHash } from 'node:crypto';
+import { isIP } from 'node:net';
 import { Redis } from 'ioredis';
-import { decode, encode } from './codec.ts';
+import { decode, encode, recordId } from './codec.ts';
 import { errorClass } from './errors.ts';
 import type { BatchAnswer, Item } from './items.ts';
-import { LinkError, type Link } from './link.ts';
+import { LinkError, type Link, type Page } from './link.ts';
 import { SCRIPT } from './script.ts';
 
+/** Keys looked at in one step of a scan: about a tenth of a millisecond of the server's time. */
+const SCAN_COUNT = 250;
 const SHA = createHash('sha1').update(SCRIPT).digest('hex');
 
 export interface RedisNode {
@@ -24,22 +27,25 @@ export interface RedisNode {
 
 /**
  * The options are not taste: with the offline queue or automatic resends a claim can run twice or hours
- * late, and without `commandTimeout` a silent server keeps a command for ever.
+ * late, and without `commandTimeout` a silent server keeps a handshake for ever. Once the link is up the
+ * voter keeps the deadlines: ioredis's timer also fires on answers that have arrived and wait to be read.
  */
 export class RedisLink implements Link {
   readonly #redis: Redis;
   readonly #prefix: string;
-  readonly #listeners: ((up: boolean) => void)[] = [];
+  readonly #timeoutMs: number;
+  readonly #listeners: { changed: (up: boolean) => void; failed: ((errorClass: string) => void) | undefined }[] = [];
   #up = false;
 
   constructor(node: RedisNode) {
     this.#prefix = node.prefix;
+    this.#timeoutMs = node.timeoutMs;
     this.#redis = new Redis({
       host: node.host,
       port: node.port,
       username: node.username,
       password: node.password,
-      ...(node.tls === undefined ? {} : { tls: { ...node.tls, servername: node.host } }),
+      ...(node.tls === undefined ? {} : { tls: { ...node.tls, ...serverName(node.host) } }),
       replyMapping: 'legacy',
       enableOfflineQueue: false,
       autoResendUnfulfilledCommands: false,
@@ -49,10 +55,14 @@ export class RedisLink implements Link {
       retryStrategy: (times: number) => Math.min(2000, 50 * 2 ** Math.min(times, 6)),
       stringNumbers: false,
     });
-    // Every failure also reaches the command that it concerns; without a listener ioredis would print them.
-    this.#redis.on('error', () => {});
+    this.#redis.on('error', (error: NodeJS.ErrnoException) => {
+      for (const { failed } of this.#listeners) failed?.(errorClass(error.message || (error.code ?? '')));
+    });
     this.#redis.on('ready', () => void this.#ready());
-    this.#redis.on('close', () => this.#change(false));
+    this.#redis.on('close', () => {
+      this.#redis.options.commandTimeout = this.#timeoutMs;
+      this.#change(false);
+    });
   }
 
   async run(batch: readonly Item[], tag: string): Promise<BatchAnswer> {
@@ -64,33 +74,44 @@ export class RedisLink implements Link {
     }
   }
 
+  async scan(cursor: string): Promise<Page> {
+    try {
+      const [next, found] = await this.#redis.scan(cursor, 'MATCH', `${this.#prefix}:*:r`, 'COUNT', SCAN_COUNT);
+      return { cursor: next, ids: found.flatMap((key) => recordId(this.#prefix, key) ?? []) };
+    } catch (error) {
+      throw new LinkError(errorClass(String((error as Error).message)), error);
+    }
+  }
+
   async load(): Promise<void> {
     await this.#redis.script('LOAD', SCRIPT);
   }
 
-  onChange(listener: (up: boolean) => void): void {
-    this.#listeners.push(listener);
-    listener(this.#up);
+  onChange(changed: (up: boolean) => void, failed?: (errorClass: string) => void): void {
+    this.#listeners.push({ changed, failed });
+    changed(this.#up);
   }
 
   async close(): Promise<void> {
     this.#redis.disconnect();
   }
 
-  /** The script is there before the voter is asked anything. */
+  /** Where loading is refused, the first batch finds no script and says so: a new connection would not help. */
   async #ready(): Promise<void> {
-    try {
-      await this.load();
-      this.#change(true);
-    } catch {
-      // Refused (loading, no permission) or cut: the connection is made anew, after ioredis's delay.
-      this.#redis.disconnect(true);
-    }
+    await this.load().catch(() => {});
+    if (this.#redis.status !== 'ready') return;
+    delete this.#redis.options.commandTimeout;
+    this.#change(true);
   }
 
   #change(up: boolean): void {
     if (this.#up === up) return;
     this.#up = up;
-    for (const listener of this.#listeners) listener(up);
+    for (const { changed } of this.#listeners) changed(up);
   }
+}
+
+/** The name that the handshake asks for. An address is none, and Node refuses it; the certificate is checked against it all the same. */
+function serverName(host: string): { servername?: string } {
+  return isIP(host) === 0 ? { servername: host } : {};
 }

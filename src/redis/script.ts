@@ -10,7 +10,7 @@
  *
  * lock    `1 <token> <attempt> <c|n><u|k>`   attempt that its claim wrote (0: healed), counted or not, unknown or known
  * record  `o<attempt>,<floor>` open · `d<attempt>,<floor>,<content>` done; the letter is the format
- * marker  `1 <boot> <run id> <longest lock life> <voter name>`
+ * marker  `1 <boot> <run id> <longest lock life> <memory lost before, epoch ms> <voter name>`
  */
 export const SCRIPT = `
 local call = redis.call
@@ -142,6 +142,36 @@ function ops.peek(l, r)
   return { 'free', hold and 0 or 1, rec.attempt, rec.floor }
 end
 
+function ops.read(_, r)
+  local rec = recordAt(r)
+  return { 'record', rec.done and 1 or 0, rec.attempt, rec.floor, rec.content or '', call('PTTL', r) }
+end
+
+function ops.look(l)
+  local lock = lockAt(l) or { token = '' }
+  return { 'lock', lock.token, lock.unknown and 1 or 0, call('PTTL', l) }
+end
+
+function ops.learn(_, r, _, floor, recordMs, attempt, isDone, content)
+  local rec = recordAt(r)
+  rec.floor = math.max(rec.floor, floor)
+  local known = rec.done and rec.attempt > rec.floor
+  local new = not known and isDone and attempt > rec.floor
+  rec.attempt = math.max(rec.attempt, attempt)
+  if known then setDone(r, rec.attempt, rec.floor, rec.content)
+  elseif new then setDone(r, rec.attempt, rec.floor, content, recordMs)
+  elseif rec.attempt > 0 then setOpen(r, rec.attempt, rec.floor, math.max(recordMs, call('PTTL', r))) end
+  return yes(not hold, rec)
+end
+
+function ops.sync(key, _, token, ms)
+  if boot == '' then return { 'no-marker' } end
+  local owner = call('GET', key)
+  if owner and owner ~= token then return { 'held', owner, 0, call('PTTL', key), 0 } end
+  call('SET', key, token, 'PX', ms)
+  return { 'ok', 0, 0, 0 }
+end
+
 local function info(section, pattern)
   local ok, text = pcall(call, 'INFO', section)
   return ok and type(text) == 'string' and string.match(text, pattern) or nil
@@ -149,30 +179,42 @@ end
 
 function ops.hello(_, _, nonce, ms, _, _, _, name)
   local run = info('server', 'run_id:(%w+)') or '-'
-  local known, life = string.match(marker or '', '^1 %S+ (%S+) (%d+) ')
+  local known, life, lost, called = string.match(marker or '', '^1 %S+ (%S+) (%d+) (%d+) (.*)$')
   local longest = math.max(ms, tonumber(life or 0))
   if known and (known == run or run == '-' or known == '-') then
-    if longest > tonumber(life) then call('SET', KEYS[1], '1 ' .. boot .. ' ' .. known .. ' ' .. int(longest) .. ' ' .. name) end
+    if run == '-' then run = known end
   else
     local sized, size = pcall(call, 'DBSIZE')
     local why = 'records'
     if known and info('persistence', 'aof_enabled:(%d)') == '1' then why = 'locks'
     elseif not known and sized and size == 0 then why = 'empty' end
-    if not (why == 'locks' and hold and hold ~= 'locks') then
-      hold = why
-      call('SET', KEYS[2], why, 'PX', math.ceil(longest * 1.01 + 1002))
-    end
+    if not (why == 'locks' and hold) then hold = why end
+    if hold == 'locks' then call('SET', KEYS[2], hold, 'PX', math.ceil(longest * 1.01 + 1002))
+    else call('SET', KEYS[2], hold) end
     boot = nonce
-    call('SET', KEYS[1], '1 ' .. boot .. ' ' .. run .. ' ' .. int(longest) .. ' ' .. name)
   end
-  return { 'hello', hold or '', hold and call('PTTL', KEYS[2]) or 0 }
+  local now = '1 ' .. boot .. ' ' .. run .. ' ' .. int(longest) .. ' ' .. (lost or 0) .. ' ' .. (called or name)
+  if now ~= marker then call('SET', KEYS[1], now) end
+  marker = now
+  return { 'hello', hold or '', hold and call('PTTL', KEYS[2]) or 0, lost or '0' }
+end
+
+function ops.admit(_, _, known, _, _, _, _, lost)
+  if known ~= boot or not hold or hold == 'locks' then return { 'lost', 0 } end
+  call('DEL', KEYS[2])
+  hold = false
+  if lost ~= '0' then
+    marker = string.gsub(marker, '^(1 %S+ %S+ %d+) %d+ ', '%1 ' .. lost .. ' ')
+    call('SET', KEYS[1], marker)
+  end
+  return { 'hello', '', 0, lost }
 end
 
 function ops.trust(_, _, known)
   if known ~= boot or hold ~= 'empty' then return { 'lost', 0 } end
   call('DEL', KEYS[2])
   hold = false
-  return { 'hello', '', 0 }
+  return { 'hello', '', 0, '0' }
 end
 
 local out = { '', 0 }

@@ -5,12 +5,16 @@
 import type { Clock, Events, Lease } from '../core/ports.ts';
 import { gather, type Ballot, type Ballots } from './ballots.ts';
 import type { QuorumLease } from './quorum-lease.ts';
+import type { Learn } from './recent.ts';
 import { decide } from './decide.ts';
 import type { Reply } from './batch.ts';
 import type { Voter } from './voter.ts';
 
 /** A release is repeated for this long; then the lock runs out by itself. */
 const RELEASE_MS = 5000;
+/** Records are told again for this long; a few at a time, as claims go through the same connection. */
+const TELL_MS = 60_000;
+const TOLD_AT_ONCE = 100;
 const FIRST_PAUSE_MS = 50;
 const LONGEST_PAUSE_MS = 1000;
 
@@ -51,6 +55,11 @@ export class Settling implements AsyncDisposable {
     this.#track(this.#releaseOn(ballot, replies));
   }
 
+  /** Tells a voter records again, in this order, until it has answered each of them. */
+  tellUntilAnswered(voter: Voter, records: readonly Learn[]): void {
+    this.#track(this.#tellOn(voter, records));
+  }
+
   async idle(): Promise<void> {
     while (this.#running.size > 0) await Promise.all(this.#running);
   }
@@ -64,7 +73,9 @@ export class Settling implements AsyncDisposable {
   async #completeOn(lease: QuorumLease, content: string, acks: (Reply | undefined)[]): Promise<void> {
     this.#events.completionPending(1);
     try {
-      for (let pauseMs = FIRST_PAUSE_MS; ; pauseMs = Math.min(2 * pauseMs, LONGEST_PAUSE_MS)) {
+      // No longer than between two beats of the watchdog: the lock is kept all the while.
+      const longestMs = Math.min(LONGEST_PAUSE_MS, lease.ballot.lockMs / 3);
+      for (let pauseMs = FIRST_PAUSE_MS; ; pauseMs = Math.min(2 * pauseMs, longestMs)) {
         await this.#clock.sleep(pauseMs, this.#stop.signal);
         if (this.#stop.signal.aborted || this.#clock.now() - lease.startedMs > this.#maxHoldMs) {
           this.#events.completionGivenUp(lease.key.id, 'max_hold');
@@ -83,7 +94,8 @@ export class Settling implements AsyncDisposable {
     const { id, token } = lease.ballot;
     const { attempt, retentionMs: recordMs } = lease;
     const asked = this.#ballots.votes(acks, id).map(async (ack, index) => {
-      if (ack?.status === 'ok' && ack.counted) return;
+      // An acknowledgement of a voter that cannot be asked may be void by now: it has to say so again.
+      if (ack?.status === 'ok' && ack.counted && this.#voters[index]!.eligible) return;
       acks[index] = await this.#voters[index]!.ask({ op: 'complete', id, token, attempt, content, recordMs });
     });
     const verdict = await gather(asked, () => {
@@ -105,6 +117,23 @@ export class Settling implements AsyncDisposable {
       await this.#clock.sleep(pauseMs, this.#stop.signal);
       open = [];
       for (const index of unanswered) open[index] = this.#voters[index]!.ask({ op: 'release', id, token, takeBack });
+    }
+  }
+
+  async #tellOn(voter: Voter, records: readonly Learn[]): Promise<void> {
+    const untilMs = this.#clock.now() + TELL_MS;
+    let pauseMs = FIRST_PAUSE_MS;
+    for (let told = 0; told < records.length && !this.#stop.signal.aborted; ) {
+      const some = records.slice(told, told + TOLD_AT_ONCE);
+      const answers = await Promise.all(some.map(async (record) => await voter.ask(record)));
+      if (answers.every((answer) => answer.status !== 'error')) {
+        told += some.length;
+        pauseMs = FIRST_PAUSE_MS;
+        continue;
+      }
+      if (this.#clock.now() > untilMs) return;
+      await this.#clock.sleep(pauseMs, this.#stop.signal);
+      pauseMs = Math.min(2 * pauseMs, LONGEST_PAUSE_MS);
     }
   }
 

@@ -1,5 +1,6 @@
 /**
- * One voter as the quorum sees it. Every question is answered within the deadline, whatever the server does.
+ * One voter as the quorum sees it. Every question is answered within the deadline, whatever the server does;
+ * the deadline runs from the turn that sends it, so that a busy process does not take its voters for silent.
  *
  *     connecting ──link up, hello answered──▶ eligible ──3 silences in a row──▶ skipped ──a probe answers──▶ eligible
  *         ▲                                      │                                 │
@@ -12,11 +13,11 @@
  *   before anything issued later.
  * - An answer counts only while the last boot seen from this voter is the one that gave it (`counts`).
  */
-import type { Clock, Events, VoterState } from '../core/ports.ts';
+import type { Cancel, Clock, Events, VoterState } from '../core/ports.ts';
 import { batches, type Pending, type Reply } from './batch.ts';
 import { errorClass } from './errors.ts';
 import type { BatchAnswer, Hold, Item } from './items.ts';
-import { LinkError, type Link } from './link.ts';
+import { LinkError, type Link, type Page } from './link.ts';
 import { tagOf } from './codec.ts';
 
 const PROBE_MS = 2000;
@@ -41,16 +42,26 @@ export class Voter implements AsyncDisposable {
   readonly #clock: Clock;
   readonly #events: Events;
   readonly #queues = new Map<string, Pending[]>();
+  /** By token, the claims that have no answer yet. */
+  readonly #claims = new Map<string, Pending>();
   readonly #boots = new Map<string, string>();
+  /** By lane, the last boot that was not empty. */
+  readonly #met = new Map<string, string>();
   readonly #closing = new AbortController();
   #hold: Hold = '';
+  #lostWallMs = 0;
   #up = false;
   #greeted = false;
   #silences = 0;
+  /** Nothing has been heard from it since a silence, or since the connection broke. */
+  #quiet = false;
   #flushing = false;
   /** While set, the script is being loaded and nothing else is sent. */
   #reload: Promise<void> | undefined;
   #state: VoterState | undefined;
+  #greeting: Promise<boolean> | undefined;
+  readonly #rebooted: (() => void)[] = [];
+  readonly #quieted: ((quiet: boolean) => void)[] = [];
 
   constructor(link: Link, options: VoterOptions, clock: Clock, events: Events) {
     this.name = options.name;
@@ -58,13 +69,21 @@ export class Voter implements AsyncDisposable {
     this.#options = options;
     this.#clock = clock;
     this.#events = events;
-    link.onChange((up) => this.#linkChanged(up));
+    link.onChange(
+      (up) => this.#linkChanged(up),
+      (why) => events.voterError(this.name, why),
+    );
     void this.#probe();
   }
 
   /** Why its oks do not count, empty when they do. */
   get hold(): Hold {
     return this.#hold;
+  }
+
+  /** The boots last seen from it, one per lane. */
+  get boot(): string {
+    return [...this.#boots.values()].join(' ');
   }
 
   get eligible(): boolean {
@@ -77,13 +96,46 @@ export class Voter implements AsyncDisposable {
   }
 
   /** Asks; settles within the deadline, an `error` answer where there is none. Never rejects. */
-  async ask(item: Exclude<Item, { op: 'hello' | 'trust' }>): Promise<Reply> {
+  async ask(item: Exclude<Item, { op: 'hello' | 'trust' | 'admit' | 'sync' }>): Promise<Reply> {
     if (!this.eligible) {
       const why = this.#up && this.#greeted ? 'skipped' : 'down';
       this.#events.voterError(this.name, why);
       return { status: 'error', message: why, boot: '' };
     }
+    if (item.op === 'release') this.#withdraw(item.token);
     return await this.#enqueue(item, this.#lane(item.id));
+  }
+
+  /** Events before this instant may be forgotten (epoch milliseconds); 0: none are. */
+  get lostWallMs(): number {
+    return this.#lostWallMs;
+  }
+
+  /** One page of the events that have a record here, from one lane after the other; `'0'` begins and ends it. Rejects with `LinkError`. */
+  async scan(cursor: string): Promise<Page> {
+    return await this.#link.scan(cursor, '0');
+  }
+
+  /** Asks for the right to copy records to this voter, for `lockMs`; `token` is whoever asks. */
+  async startSync(token: string, lockMs: number): Promise<boolean> {
+    return (await this.#enqueue({ op: 'sync', token, lockMs }, '0')).status === 'ok';
+  }
+
+  /** Lets the voter count again, if it has not started anew since it had `boot`. */
+  async admit(boot: string, lostWallMs: number): Promise<void> {
+    if (boot !== this.boot) return;
+    await Promise.all([...this.#boots].map(([lane, known]) => this.#enqueue({ op: 'admit', boot: known, lostWallMs }, lane)));
+    await this.greet();
+  }
+
+  /** `listener` is called when the voter has started anew and is known under another boot. */
+  onReboot(listener: () => void): void {
+    this.#rebooted.push(listener);
+  }
+
+  /** `listener` is called when the voter falls silent or away, and when it has answered after that (and after `onReboot`). */
+  onQuiet(listener: (quiet: boolean) => void): void {
+    this.#quieted.push(listener);
   }
 
   /** Lifts the hold of a voter that was empty when first met; without effect on any other. */
@@ -102,19 +154,28 @@ export class Voter implements AsyncDisposable {
 
   #enqueue(item: Item, lane: string): Promise<Reply> {
     return new Promise((resolve) => {
-      const pending: Pending = { item, dueMs: this.#clock.now() + this.#options.timeoutMs, reloaded: false, resolve };
+      const pending: Pending = { item, dueMs: undefined, reloaded: false, withdrawn: false, resolve };
       const queue = this.#queues.get(lane);
       if (queue) queue.push(pending);
       else this.#queues.set(lane, [pending]);
+      if (item.op === 'claim') this.#claims.set(item.token, pending);
       this.#flushSoon();
     });
   }
 
+  /** After NOSCRIPT a claim that was given up is not sent again: its release may have run meanwhile, on a script that another gateway loaded. */
+  #withdraw(token: string): void {
+    const claim = this.#claims.get(token);
+    if (claim) claim.withdrawn = true;
+  }
+
   #flushSoon(): void {
-    if (this.#flushing || this.#reload) return;
+    if (this.#flushing) return;
     this.#flushing = true;
     this.#clock.soon(() => {
       this.#flushing = false;
+      const dueMs = this.#clock.now() + this.#options.timeoutMs;
+      for (const queue of this.#queues.values()) for (const pending of queue) pending.dueMs ??= dueMs;
       if (this.#reload) return;
       for (const [lane, queue] of this.#queues) {
         this.#queues.delete(lane);
@@ -127,7 +188,9 @@ export class Voter implements AsyncDisposable {
     const wanted = batch.filter((pending) => pending.resolve !== undefined);
     if (wanted.length === 0) return;
     const sentMs = this.#clock.now();
-    const cancel = this.#clock.timer(Math.max(0, wanted[0]!.dueMs - sentMs), () => {
+    let late = false;
+    const cancel = this.#atDeadline(wanted[0]!, () => {
+      late = true;
       this.#silent(wanted);
       this.#settle(wanted, () => ({ status: 'error', message: 'timeout', boot: '' }));
     });
@@ -136,6 +199,8 @@ export class Voter implements AsyncDisposable {
         wanted.map((pending) => pending.item),
         lane,
       );
+      // A voter that answers too late, every time, costs as much as a silent one.
+      if (late) return;
       this.#silences = 0;
       this.#events.voterCommand(this.name, this.#clock.now() - sentMs);
       this.#learn(reply, lane);
@@ -152,11 +217,17 @@ export class Voter implements AsyncDisposable {
     }
   }
 
+  /** A busy turn of the event loop is no silence of the voter: what has arrived by the deadline is read first. */
+  #atDeadline({ dueMs }: Pick<Pending, 'dueMs'>, fn: () => void): Cancel {
+    return this.#clock.timer(Math.max(0, dueMs! - this.#clock.now()), () => this.#clock.soon(fn));
+  }
+
   #settle(batch: readonly Pending[], reply: (index: number) => Reply): void {
     batch.forEach((pending, index) => {
       const { resolve } = pending;
       if (!resolve) return;
       pending.resolve = undefined;
+      if (pending.item.op === 'claim') this.#claims.delete(pending.item.token);
       const answer = reply(index);
       if (answer.status === 'error' && answer.boot !== '') this.#events.voterError(this.name, errorClass(answer.message));
       resolve(answer);
@@ -166,22 +237,28 @@ export class Voter implements AsyncDisposable {
   /** After NOSCRIPT: puts what is still wanted back at the head of its lane. False when it was tried before. */
   #again(batch: readonly Pending[], lane: string): boolean {
     if (batch.some((pending) => pending.reloaded)) return false;
-    this.#events.voterError(this.name, 'noscript');
-    for (const pending of batch) {
+    // Told once for all batches that were under way.
+    if (!this.#reload) this.#events.voterError(this.name, 'noscript');
+    const givenUp = batch.filter((pending) => pending.withdrawn);
+    const wanted = batch.filter((pending) => !pending.withdrawn);
+    this.#settle(givenUp, () => ({ status: 'error', message: 'noscript', boot: '' }));
+    for (const pending of wanted) {
       pending.reloaded = true;
-      const left = pending.dueMs - this.#clock.now();
-      this.#clock.timer(Math.max(0, left), () => this.#settle([pending], () => ({ status: 'error', message: 'timeout', boot: '' })));
+      this.#atDeadline(pending, () => this.#settle([pending], () => ({ status: 'error', message: 'timeout', boot: '' })));
     }
     const behind = this.#queues.get(lane) ?? [];
     const earlier = behind.filter((pending) => pending.reloaded);
     const later = behind.filter((pending) => !pending.reloaded);
-    this.#queues.set(lane, [...earlier, ...batch, ...later]);
+    this.#queues.set(lane, [...earlier, ...wanted, ...later]);
     this.#reload ??= this.#load();
     return true;
   }
 
   async #load(): Promise<void> {
-    await this.#link.load().catch(() => this.#events.voterError(this.name, 'noscript'));
+    const { promise: late, resolve } = Promise.withResolvers<void>();
+    const cancel = this.#atDeadline({ dueMs: this.#clock.now() + this.#options.timeoutMs }, resolve);
+    await Promise.race([this.#link.load().catch(() => this.#events.voterError(this.name, 'noscript')), late]);
+    cancel();
     this.#reload = undefined;
     this.#flushSoon();
   }
@@ -191,38 +268,57 @@ export class Voter implements AsyncDisposable {
     this.#greeted = false;
     if (up) {
       this.#silences = 0;
-      void this.#greet();
+      void this.greet();
     } else {
+      this.#setQuiet(true);
       this.#report();
     }
   }
 
-  /** `hello` goes past eligibility: it is what makes a voter eligible. */
-  async #greet(): Promise<void> {
+  #setQuiet(quiet: boolean): void {
+    if (quiet === this.#quiet) return;
+    this.#quiet = quiet;
+    for (const listener of this.#quieted) listener(quiet);
+  }
+
+  /** Says `hello`, which goes past eligibility: it is what makes a voter eligible. True when it was answered. */
+  async greet(): Promise<boolean> {
+    this.#greeting ??= this.#greet().finally(() => (this.#greeting = undefined));
+    return await this.#greeting;
+  }
+
+  async #greet(): Promise<boolean> {
     const { lifeMs, name, nonce } = this.#options;
     const lanes = this.#options.lanes === 'one' ? ['0'] : '0123456789abcdef'.split('');
     const replies = await Promise.all(lanes.map((lane) => this.#enqueue({ op: 'hello', nonce: nonce(), lifeMs, name }, lane)));
-    if (replies.every((reply) => reply.status === 'hello')) {
+    const answered = replies.every((reply) => reply.status === 'hello');
+    if (answered) {
       this.#greeted = this.#up;
+      this.#lostWallMs = Math.max(0, ...replies.map((reply) => (reply.status === 'hello' ? reply.lostWallMs : 0)));
       this.#hold = replies.map((reply) => (reply.status === 'hello' ? reply.hold : '')).find((hold) => hold !== '') ?? '';
     }
     this.#report();
     this.#options.greeted?.();
+    return answered;
   }
 
   async #probe(): Promise<void> {
     const { signal } = this.#closing;
     while (!signal.aborted) {
       await this.#clock.sleep(PROBE_MS, signal);
-      if (this.#up && !signal.aborted) await this.#greet();
+      if (this.#up && !signal.aborted) await this.greet();
     }
   }
 
   #learn(reply: BatchAnswer, lane: string): void {
+    const before = this.#met.get(lane);
     this.#boots.set(lane, reply.boot);
+    if (reply.boot !== '') this.#met.set(lane, reply.boot);
     if (reply.boot === '') this.#greeted = false;
     if (!reply.held) this.#hold = '';
-    if (reply.answers.some((answer) => answer.status === 'no-marker')) void this.#greet();
+    if (reply.boot === '' || (reply.held && this.#hold === '')) void this.greet();
+    if (before && reply.boot !== '' && before !== reply.boot) for (const listener of this.#rebooted) listener();
+    this.#setQuiet(false);
     this.#report();
   }
 
@@ -230,6 +326,7 @@ export class Voter implements AsyncDisposable {
   #silent(batch: readonly Pending[]): void {
     if (!batch.some((pending) => pending.resolve)) return;
     this.#silences += 1;
+    this.#setQuiet(true);
     this.#events.voterError(this.name, 'timeout');
     this.#report();
   }

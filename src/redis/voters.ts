@@ -1,5 +1,6 @@
 /** The voters of a service: one per configured node, or the embedded one. */
 import type { Clock, Events } from '../core/ports.ts';
+import { quorumOf } from './decide.ts';
 import { MemoryLink, type Link } from './link.ts';
 import { RedisLink, type RedisNode } from './redis-link.ts';
 import { Voter } from './voter.ts';
@@ -33,19 +34,44 @@ export const redisLinks = ({ nodes, prefix, timeoutMs }: RedisNodes): NamedLink[
 /** One voter in this process: for one gateway, for trials. Its claims are gone with the process. */
 export const embeddedLink = (clock: Clock): NamedLink[] => [{ name: 'embedded', link: new MemoryLink(() => clock.now()) }];
 
+/** A node that has not answered by then is taken for one that is down. */
+const MEET_MS = 1000;
+
 /**
  * First installation: every voter was empty when it was first met. With `trust` they count at once, and
- * only then: a voter that restarted empty beside others that did not is a voter that forgot.
+ * only then: voters that are all empty after one of them has counted have forgotten, and a voter that restarted empty beside others that did not is a voter that forgot. So nothing is
+ * taken from memory: a second `hello` must find each of them still empty, and not started anew since the first.
+ * A node that cannot be reached does not hold up the others, when they are a majority: if it did know events,
+ * a majority had forgotten them.
  */
 export function createVoters(links: readonly NamedLink[], options: VotersOptions, clock: Clock, events: Events): Voter[] {
   const { timeoutMs, lifeMs, nonce } = options;
-  const greeted = (): void => {
-    if (options.firstStart !== 'trust' || voters.length < links.length) return;
-    if (voters.every((voter) => voter.hold === 'empty')) for (const voter of voters) void voter.trust();
+  const startedMs = clock.now();
+  const met = new Set<Voter>();
+  let asking = false;
+  let over = false;
+  const trustIfEmpty = async (): Promise<void> => {
+    if (asking || voters.length < links.length) return;
+    for (const voter of voters) if (voter.eligible) met.add(voter);
+    over ||= voters.some((voter) => voter.eligible && voter.hold === '');
+    if (over) return;
+    const empty = voters.filter((voter) => met.has(voter) && voter.hold === 'empty');
+    const enough = clock.now() - startedMs < MEET_MS ? links.length : quorumOf(links.length);
+    if (empty.length < met.size || empty.length < enough) return;
+    asking = true;
+    const boots = empty.map((voter) => voter.boot);
+    const answered = await Promise.all(empty.map((voter) => voter.greet()));
+    asking = false;
+    const still = empty.every((voter, index) => answered[index] && voter.hold === 'empty' && voter.boot === boots[index]);
+    if (!still) return;
+    over = true;
+    for (const voter of empty) void voter.trust();
   };
+  const greeted = options.firstStart === 'trust' ? (): void => void trustIfEmpty() : undefined;
   const voters: Voter[] = [];
   for (const { name, link } of links) {
-    voters.push(new Voter(link, { name, timeoutMs, lifeMs, lanes: 'one', nonce, greeted }, clock, events));
+    voters.push(new Voter(link, { name, timeoutMs, lifeMs, lanes: 'one', nonce, ...(greeted && { greeted }) }, clock, events));
   }
+  if (greeted) clock.timer(MEET_MS, greeted);
   return voters;
 }

@@ -1,31 +1,31 @@
-import { textSecret, type Sender } from '../core/sender.ts';
+import type { Sender } from '../core/sender.ts';
+import { textSecret } from '../core/secret.ts';
+import { inHeader, namedBy, second, signedBody } from './rules.ts';
 
 export const github: Sender = {
   name: 'github',
   title: 'GitHub',
-  signature: {
-    scheme: 'hmac-sha256',
-    signature: { header: 'X-Hub-Signature-256', prefix: 'sha256=', encoding: 'hex' },
-    signed: '{body}',
-  },
+  signature: signedBody('X-Hub-Signature-256', 'hex', { prefix: 'sha256=' }),
+  secret: 'the secret of the webhook',
   decodeSecret: textSecret,
-  identity: {
-    parts: [{ from: 'header', names: ['X-GitHub-Delivery'] }],
-    bodyHash: false,
-    missing: 'reject',
-    scope: 'route',
-  },
+  identity: namedBy(inHeader('X-GitHub-Delivery')),
+  notCovered: ['X-GitHub-Delivery and every other header'],
+  replayedBy: 'body',
   successStatus: 200,
-  timeLimitMs: 10_000,
+  timeLimitMs: 10 * second,
   retryHorizonMs: 0,
+  setup: [
+    'Settings → Webhooks → Add webhook of the repository, organisation or app: the URL, a secret, and one of the two content types; both are fine.',
+    'GitHub sends a signed `ping` at once; it is an event like any other and goes to the application.',
+  ],
+  cautions: [
+    'GitHub never retries by itself: an answer other than 2xx loses the event unless somebody redelivers it. A redelivery keeps its X-GitHub-Delivery.',
+    'The signature covers the body only: whoever captures a delivery can replay it under another X-GitHub-Delivery, and it is forwarded as a new event. `replayGuard` stops that.',
+    'A repository hook and an organisation hook for the same change are two deliveries with two ids.',
+  ],
   sources: [
     'https://docs.github.com/en/webhooks/using-webhooks/validating-webhook-deliveries',
     'https://docs.github.com/en/webhooks/using-webhooks/best-practices-for-using-webhooks',
     'https://docs.github.com/en/webhooks/using-webhooks/handling-failed-webhook-deliveries',
-  ],
-  cautions: [
-    'GitHub never retries by itself: an answer other than 2xx loses the event unless somebody redelivers it. A redelivery keeps its X-GitHub-Delivery.',
-    'The signature covers the body only: whoever captures a delivery can replay it under another X-GitHub-Delivery, and it is forwarded as a new event. identity.bodyHash with no other part stops that, and takes two events with equal bodies for one.',
-    'A repository hook and an organisation hook for the same change are two deliveries with two ids.',
   ],
 };

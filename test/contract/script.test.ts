@@ -31,9 +31,21 @@ const ops = {
   'release sent': { op: 'release', id, token: 'A', takeBack: false },
   'release unsent': { op: 'release', id, token: 'A', takeBack: true },
   peek: { op: 'peek', id },
+  read: { op: 'read', id },
+  look: { op: 'look', id },
+  'learn open': { op: 'learn', id, done: false, attempt: 3, floor: 0, content: '', recordMs },
+  'learn floor': { op: 'learn', id, done: false, attempt: 3, floor: 3, content: '', recordMs },
+  'learn done': { op: 'learn', id, done: true, attempt: 3, floor: 1, content: '201,9', recordMs },
 } as const satisfies Record<string, Item>;
 
-type Row = readonly [op: keyof typeof ops, lock: string, record: string, answer: string, lockAfter: string, recordAfter: string];
+type Row = readonly [
+  op: keyof typeof ops,
+  lock: string,
+  record: string,
+  answer: string,
+  lockAfter: string,
+  recordAfter: string,
+];
 
 /** `-`: no such key; `=`: as it was. Locks: token, attempt, counted or not, known or unknown. */
 const table: readonly Row[] = [
@@ -112,6 +124,34 @@ const table: readonly Row[] = [
   ['peek', '-', 'o2,1', 'free 2,1', '-', '='],
   ['peek', '1 B 2 cu', 'o2,0', 'held B unknown floor 0', '=', '='],
   ['peek', '1 B 2 ck', 'd2,0,200,7', 'done 2,0 200,7', '=', '='],
+
+  ['read', '1 B 2 ck', '-', 'record open 0,0', '=', '-'],
+  ['read', '-', 'o2,1', 'record open 2,1', '-', '='],
+  ['read', '1 B 2 ck', 'd2,1,200,7', 'record done 2,1 200,7', '=', '='],
+
+  ['look', '-', 'o2,1', 'lock', '-', '='],
+  ['look', '1 B 2 ck', 'o2,0', 'lock B', '=', '='],
+  // Whatever the record says: an attempt may still run after another completed the event.
+  ['look', '1 B 2 cu', 'd1,0,200,7', 'lock B unknown', '=', '='],
+
+  ['learn open', '-', '-', 'ok 3,0', '-', 'o3,0'],
+  ['learn open', '1 B 4 ck', 'o4,1', 'ok 4,1', '=', '='],
+  ['learn open', '-', 'o2,2', 'ok 3,2', '-', 'o3,2'],
+  // Done wins, whatever its attempt, and keeps its content.
+  ['learn open', '-', 'd2,0,200,7', 'ok 3,0', '-', 'd3,0,200,7'],
+  ['learn done', '-', 'd2,0,200,7', 'ok 3,1', '-', 'd3,1,200,7'],
+  ['learn done', '-', 'd5,0,200,7', 'ok 5,1', '-', 'd5,1,200,7'],
+  ['learn done', '-', '-', 'ok 3,1', '-', 'd3,1,201,9'],
+  ['learn done', '1 B 5 ck', 'o5,0', 'ok 5,1', '=', 'd5,1,201,9'],
+  // …unless it was forgotten: what is at or below a floor, here or there, is void.
+  ['learn done', '-', 'o3,3', 'ok 3,3', '-', '='],
+  ['learn done', '-', 'o5,4', 'ok 5,4', '-', '='],
+  ['learn done', '-', 'd1,0,200,7', 'ok 3,1', '-', 'd3,1,201,9'],
+  // A forget: attempts up to 3 are void, the record is created where there is none, the lock is left to its owner.
+  ['learn floor', '-', '-', 'ok 3,3', '-', 'o3,3'],
+  ['learn floor', '1 B 3 ck', 'o3,0', 'ok 3,3', '=', 'o3,3'],
+  ['learn floor', '-', 'd3,0,200,7', 'ok 3,3', '-', 'o3,3'],
+  ['learn floor', '-', 'd4,0,200,7', 'ok 4,3', '-', 'd4,3,200,7'],
 ];
 
 async function written(key: string): Promise<string> {
@@ -138,6 +178,17 @@ test('a voter on hold does everything, and counts nothing', async () => {
   assert.equal(say(await voter.ask({ ...ops.peek, id: 'elsewhere-0000000000000' })), 'free uncounted 0,0');
 });
 
+test('what is learnt lives as long as it had left elsewhere, and no known record ends sooner for it', async () => {
+  const near = (actual: number, expected: number): void => assert.ok(Math.abs(actual - expected) < 1_000, `${actual}`);
+  await voter.ask({ ...ops['learn done'], recordMs: 30_000 });
+  near(await voter.redis.pttl(recordKey), 30_000);
+  await voter.ask({ ...ops['learn open'], recordMs: 90_000 });
+  near(await voter.redis.pttl(recordKey), 30_000);
+  await voter.redis.set(recordKey, 'o1,0', 'PX', 60_000);
+  await voter.ask({ ...ops['learn open'], recordMs: 10_000 });
+  near(await voter.redis.pttl(recordKey), 60_000);
+});
+
 test('a lock granted on hold stays uncounted when the hold is over', async () => {
   await voter.redis.set(hold, 'locks', 'PX', 60_000);
   await voter.ask(ops.claim);
@@ -157,7 +208,14 @@ test('a lock granted before a hold does not count during it', async () => {
 test('items of a batch run in their order, each seeing what the one before did', async () => {
   const other = { ...ops.claim, token: 'B' };
   const { answers, boot, held } = await voter.run(ops.claim, other, ops['release unsent'], other, ops.claim, ops.peek);
-  assert.deepEqual(answers.map(say), ['ok 1,0', 'held A floor 0', 'ok 0,0', 'ok 1,0', 'held B floor 0', 'held B floor 0']);
+  assert.deepEqual(answers.map(say), [
+    'ok 1,0',
+    'held A floor 0',
+    'ok 0,0',
+    'ok 1,0',
+    'held B floor 0',
+    'held B floor 0',
+  ]);
   assert.deepEqual([boot, held], ['boot-1', false]);
 });
 

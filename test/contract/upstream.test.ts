@@ -145,6 +145,8 @@ contract('undici', async () => {
       maxWaiting: 1,
       maxWaitMs: 500,
       maxReply: 1024,
+      host: 'preserve',
+      keepAliveMs: 1_000,
     },
     clock,
   );

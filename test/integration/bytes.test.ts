@@ -76,7 +76,7 @@ test('target and header lines arrive as they were sent, and only documented head
     headerLines(sent),
   );
   const added = lines.filter((line) => !fromSender.has(line)).map((line) => line.split(':')[0]!.toLowerCase());
-  const documented = ['hookonce-attempt', 'hookonce-key', 'hookonce-sender'];
+  const documented = ['hookonce-attempt', 'hookonce-key', 'hookonce-sender', 'x-forwarded-for', 'x-forwarded-proto'];
   const hopByHop = ['host', 'content-length', 'connection'];
   assert.deepEqual(added.filter((header) => !hopByHop.includes(header)).sort(), documented);
   assert.equal(visit!.attempt, 1);

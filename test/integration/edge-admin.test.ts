@@ -1,24 +1,45 @@
 /** The admin port, asked by a real client. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import type { Route } from '../../src/core/route.ts';
 import { createAdmin, type AdminServer } from '../../src/http/admin.ts';
+import { senders } from '../../src/senders/index.ts';
 import { openConnection } from '../support/raw-connection.ts';
 
-async function start(): Promise<{
+const github = {
+  name: 'github',
+  identity: senders.get('github')!.identity,
+  retentionMs: 1,
+  onUnavailable: 'reject',
+} as Route;
+
+async function start(token?: string): Promise<{
   admin: AdminServer;
   state: { ready: boolean; reason?: string };
   drains: () => number;
+  forgot: unknown[][];
 }> {
   const state: { ready: boolean; reason?: string } = { ready: false, reason: 'starting' };
   let drains = 0;
+  const forgot: unknown[][] = [];
   const admin = await createAdmin({
     host: '127.0.0.1',
     port: 0,
     ready: () => state,
     drain: () => void (drains += 1),
     metrics: { contentType: 'text/plain; version=0.0.4', metrics: async () => 'up 1\n' },
+    operate: {
+      ...{ service: 's', routes: () => [github], token: () => token, events: { warn: () => {} } },
+      operator: {
+        explain: async () => ({ voters: [], forecast: { kind: 'unavailable' } }),
+        forget: async (...args) => {
+          forgot.push(args);
+          return { kind: 'forgotten', attempt: 1, running: false };
+        },
+      },
+    },
   });
-  return { admin, state, drains: () => drains };
+  return { admin, state, drains: () => drains, forgot };
 }
 
 async function ask(
@@ -61,6 +82,30 @@ test('metrics have the content type of their format', async () => {
   const { admin } = await start();
   await using _ = admin;
   assert.deepEqual(await ask(admin, '/metrics'), { status: 200, text: 'up 1\n', type: 'text/plain; version=0.0.4' });
+});
+
+test('what tells of events, or changes them, needs the token; without one it is off', async () => {
+  const { admin: off, forgot: never } = await start();
+  await using _off = off;
+  const { admin, forgot } = await start('t0ken');
+  await using _ = admin;
+  const as = (authorization: string, method = 'GET') => ({ method, headers: { authorization } });
+  const paths = ['/-/explain/github?id=1', '/-/forget/github?id=1', '/-/forget/none?id=1', '/-/explain/github'];
+  for (const [index, path] of paths.entries()) {
+    const method = path.includes('forget') ? 'POST' : 'GET';
+    assert.equal((await ask(off, path, as('Bearer t0ken', method))).status, 403, path);
+    assert.equal((await ask(off, path, as('Bearer undefined', method))).status, 403, path);
+    for (const wrong of ['', 'Bearer', 'Bearer t0kem', 'Bearer t0kenn', 'Basic t0ken', 't0ken'])
+      assert.equal((await ask(admin, path, as(wrong, method))).status, 401, `${path} as ${wrong}`);
+    assert.deepEqual((await ask(admin, path, as('bearer t0ken', method))).status, [200, 200, 404, 400][index], path);
+  }
+  assert.equal(never.length, 0);
+  assert.equal(forgot.length, 1);
+  assert.deepEqual(forgot[0]!.slice(1), [1, false], 'the retention of the route, and no force');
+  await ask(admin, '/-/forget/github?id=1&force=true', as('Bearer t0ken', 'POST'));
+  assert.equal(forgot[1]![2], true);
+  assert.equal((await ask(admin, '/-/forget/github?id=1', as('Bearer t0ken'))).status, 404, 'a GET changes nothing');
+  assert.equal((await ask(off, '/-/drain')).status, 200, 'the kubelet has no token');
 });
 
 test('there is nothing else', async () => {

@@ -1,8 +1,12 @@
 /** Draining, closing, and clients that are slow or idle. */
 import assert from 'node:assert/strict';
+import type { ServerResponse } from 'node:http';
+import { buffer } from 'node:stream/consumers';
 import { test } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
+import { openStream } from '../support/byte-stream.ts';
 import { delivered, startEdge, type Edge } from '../support/edge.ts';
+import { startProxied } from '../support/proxied.ts';
 import { ask, headerOf, openConnection } from '../support/raw-connection.ts';
 
 const POST = 'POST /hook HTTP/1.1\r\nHost: g\r\nContent-Length: 2\r\n\r\n';
@@ -68,6 +72,23 @@ test('an answer that was on its way when closing began does not keep its connect
   await closing;
 });
 
+test('an answer that a slow client is still reading when closing begins arrives whole', async () => {
+  const body = Buffer.alloc(20_000_000, 'x');
+  const edge = await startEdge(() => ({ kind: 'delivered', reply: { status: 200, headers: [], body }, attempt: 1 }));
+  const { socket, closed } = await openConnection(edge.port);
+  socket.removeAllListeners('data').pause();
+  socket.write(`${POST}ok`);
+  await edge.arrived(1);
+  await nextTurn();
+  const closing = edge.server.close();
+  await nextTurn();
+  let read = 0;
+  socket.on('data', (chunk: Buffer) => (read += chunk.length)).resume();
+  assert.equal(await closed, undefined);
+  await closing;
+  assert.ok(read > body.length, `${read} bytes`);
+});
+
 test('a request whose body is still on its way when closing begins is answered', async () => {
   const edge = await startEdge();
   const connection = await openConnection(edge.port);
@@ -80,7 +101,7 @@ test('a request whose body is still on its way when closing begins is answered',
 });
 
 test('closing does not wait for ever for a body that does not come', async () => {
-  const edge = await startEdge(undefined, { receive: { headersMs: 200, requestMs: 300 } });
+  const edge = await startEdge(undefined, { receive: { headersMs: 200, bodyMs: 300 } });
   const connection = await openConnection(edge.port);
   connection.write(POST.replace('\r\n\r\n', '\r\nExpect: 100-continue\r\n\r\n'));
   assert.equal((await connection.answer()).status, 100);
@@ -108,7 +129,7 @@ for (const [name, bytes] of Object.entries({
   'its body': `${POST}o`,
 })) {
   test(`a client that is slow with ${name} is told 408 and cut off`, async () => {
-    await using edge = await startEdge(undefined, { receive: { headersMs: 200, requestMs: 300 } });
+    await using edge = await startEdge(undefined, { receive: { headersMs: 200, bodyMs: 300 } });
     const connection = await openConnection(edge.port);
     if (bytes !== '') connection.write(bytes);
     const answer = await connection.answer();
@@ -127,7 +148,7 @@ test('a delivery that is handled for longer than a client may take to send is no
       if (body.toString() === 'ok') await promise;
       return delivered(200);
     },
-    { receive: { headersMs: 100, requestMs: 100 } },
+    { receive: { headersMs: 100, bodyMs: 100 } },
   );
   const connection = await openConnection(edge.port);
   connection.write(`${POST}ok`);
@@ -139,4 +160,51 @@ test('a delivery that is handled for longer than a client may take to send is no
   resolve();
   assert.equal((await connection.answer()).status, 200);
   connection.socket.destroy();
+});
+
+test('closing lets an upload to the application end, and its answer', async () => {
+  const there = Promise.withResolvers<void>();
+  await using proxied = await startProxied((req, res) => {
+    there.resolve();
+    void buffer(req).then((body) => res.end(`${body.length}`));
+  });
+  const client = await openConnection(proxied.port);
+  client.write('POST /upload HTTP/1.1\r\nHost: g\r\nContent-Length: 4\r\n\r\nab');
+  await there.promise;
+  const closing = proxied.edge.server.close();
+  client.write('cd');
+  const answer = await client.answer();
+  assert.deepEqual([answer.body, headerOf(answer, 'Connection')], ['4', 'close']);
+  assert.equal(await client.closed, undefined);
+  await closing;
+});
+
+test('closing cuts what has no end of its own, streams of events and upgraded connections, after the last answer', async () => {
+  const held = Promise.withResolvers<ServerResponse>();
+  await using proxied = await startProxied((req, res) => {
+    if (req.url === '/held') return held.resolve(res);
+    res.writeHead(200, { 'Content-Type': 'text/event-stream' });
+    res.write('data: 1\n\n');
+  });
+  proxied.application.on('upgrade', (_req, socket) => {
+    socket.on('error', () => {});
+    socket.write('HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n');
+  });
+  using events = await openStream(proxied.port);
+  events.write('GET /events HTTP/1.1\r\nHost: g\r\n\r\n');
+  await events.until(/data: 1/);
+  using tunnel = await openStream(proxied.port);
+  tunnel.write('GET /ws HTTP/1.1\r\nHost: g\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n');
+  await tunnel.until(/101 /);
+  const client = await openConnection(proxied.port);
+  client.write('GET /held HTTP/1.1\r\nHost: g\r\n\r\n');
+  const answer = await held.promise;
+  const closing = proxied.edge.server.close();
+  await nextTurn();
+  assert.equal(proxied.edge.inFlight(), 3);
+  answer.writeHead(200, ['Content-Length', '2']).end('ok');
+  assert.equal((await client.answer()).body, 'ok');
+  await Promise.all([closing, events.rest(), tunnel.rest()]);
+  await proxied.edge.passed(3);
+  assert.equal(proxied.edge.inFlight(), 0);
 });

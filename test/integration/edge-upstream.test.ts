@@ -5,6 +5,7 @@ import { createServer, type AddressInfo, type Socket } from 'node:net';
 import { test } from 'node:test';
 import { systemClock } from '../../src/clock.ts';
 import type { AppReply } from '../../src/core/delivery.ts';
+import { createMemory } from '../../src/core/memory.ts';
 import type { AppRequest, AppResult, Clock, Upstream } from '../../src/core/ports.ts';
 import { createUpstream, type UpstreamOptions } from '../../src/upstream.ts';
 import { ManualClock } from '../support/manual-clock.ts';
@@ -37,13 +38,15 @@ async function start(
 }
 
 const defaults = {
+  host: 'preserve',
+  keepAliveMs: 1_000,
   timeoutMs: 20_000,
   connectTimeoutMs: 5_000,
   maxInFlight: 4,
   maxWaiting: 4,
   maxWaitMs: 20_000,
   maxReply: 1024 * 1024,
-};
+} as const;
 /** One connection, so that the second request must use it again. */
 const ONE = { maxInFlight: 1 };
 const post: AppRequest = { method: 'POST', target: '/hook', headers: ['Host', 'a.example'], body: Buffer.from('{}') };
@@ -330,7 +333,7 @@ test('a connection that does not come about in time: nothing was sent, then or l
   await once(silent, 'connection');
   await clock.advance(1_000);
   const result = await sent;
-  assert.equal(result.kind === 'never-sent' && result.why, 'unreachable');
+  assert.equal(result.kind === 'never-sent' && result.why, 'connect_timeout');
   assert.equal(clock.pending, 0);
   await upstream[Symbol.asyncDispose]();
   for (const socket of sockets) socket.destroy();
@@ -414,4 +417,63 @@ test('what waits for a slot is let go when the gateway closes', async () => {
   await assertReset(await first);
   const result = await second;
   assert.equal(result.kind === 'never-sent' && result.why, 'in_flight');
+});
+
+test('the head of the answer may have a time limit of its own, told apart from the one for the whole', async () => {
+  const clock = new ManualClock();
+  const replies = ['', 'HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nab', OK];
+  await using rig = await start(
+    ({ socket }) => void socket.write(replies.shift()!),
+    { timeoutMs: 500, headersTimeoutMs: 200 },
+    clock,
+  );
+  const silent = rig.send();
+  await rig.application.arrived(0);
+  await clock.advance(200);
+  const first = await silent;
+  assert.equal(first.kind === 'unknown' && first.how, 'headers_timeout');
+
+  const stalling = rig.send();
+  await rig.application.arrived(1);
+  // A third exchange over the loopback: what was sent before it has come.
+  if (first.kind === 'unknown') first.cut();
+  await clock.advance(199);
+  answered(await rig.send());
+  await clock.advance(301);
+  const second = await stalling;
+  assert.equal(second.kind === 'unknown' && second.how, 'timeout');
+});
+
+test('a reply is taken from the memory of its delivery; without room its body is dropped, its status kept', async () => {
+  const large = `HTTP/1.1 201 Created\r\nContent-Length: 300\r\n\r\n${'x'.repeat(300)}`;
+  await using rig = await start(says(large));
+  let held = 0;
+  const memory = createMemory(400, (bytes) => (held = bytes));
+  const [roomy, tight] = [memory.open(), memory.open()];
+  assert.equal(answered(await rig.send({ share: roomy })).body!.length, 300);
+  assert.equal(held, 300);
+  const reply = answered(await rig.send({ share: tight }));
+  assert.deepEqual([reply.status, reply.body], [201, undefined]);
+  roomy.release();
+  tight.release();
+  assert.equal(held, 0);
+});
+
+test('a late exchange keeps the memory of its delivery until it ends', async () => {
+  const clock = new ManualClock();
+  await using rig = await start(() => undefined, { timeoutMs: 500 }, clock);
+  let held = 0;
+  const share = createMemory(400, (bytes) => (held = bytes)).open();
+  share.take(200);
+  const sent = rig.send({ share });
+  await rig.application.arrived(0);
+  await clock.advance(500);
+  const result = await sent;
+  share.release();
+  assert.equal(held, 200);
+  if (result.kind === 'unknown') {
+    result.cut();
+    await result.late;
+  }
+  assert.equal(held, 0);
 });

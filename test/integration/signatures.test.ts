@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { systemClock } from '../../src/clock.ts';
 import * as signers from '../../src/demo/signers.ts';
-import { post, startCluster, type Cluster } from '../support/cluster.ts';
+import { post, startCluster, votersUp, type Cluster } from '../support/cluster.ts';
 import { gatewayConfig, routes, secretFiles, secrets } from '../support/config.ts';
 import { github, outcome, stripe } from '../support/deliveries.ts';
 import { eventKeys } from '../support/keys.ts';
@@ -115,6 +115,7 @@ test('B41: two secrets hold at once, and a withdrawn one no longer does', async 
   );
   const urls = cluster.nodes.map(({ url }) => url);
   await gateway.restart({ config: gatewayConfig(cluster.application.url, urls, { routes: only }), files: secretFiles });
+  await votersUp(gateway, 3);
   assert.equal((await deliver('B41-withdrawn', secrets.githubOld)).status, 401);
   assert.equal((await deliver('B41-current', secrets.github)).status, 200);
 });

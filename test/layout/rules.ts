@@ -13,7 +13,7 @@ const TOP = new Set([
 
 /** All there is directly in src/; its drawing is in src/README.md. */
 const SRC = new Set([
-  ...['main.ts', 'app.ts', 'clock.ts', 'events.ts', 'upstream.ts', 'worker.ts', 'README.md'],
+  ...['main.ts', 'app.ts', 'clock.ts', 'events.ts', 'upstream.ts', 'keys.ts', 'worker.ts', 'README.md'],
   ...['config', 'core', 'demo', 'senders', 'http', 'redis', 'queue', 'ledger'],
 ]);
 

@@ -47,7 +47,7 @@ export async function scriptedApplication(): Promise<ScriptedApplication> {
 }
 
 /** The event that a visit is about: GitHub's delivery id, or the `id` of a JSON body. */
-export function eventOf(visit: Visit): string {
+function eventOf(visit: Visit): string {
   const named = header(visit.headers, 'x-github-delivery');
   if (named !== undefined) return named;
   try {

@@ -5,6 +5,7 @@ export const secrets = {
   githubOld: 'test-secret-github-old',
   stripe: 'test-secret-stripe',
   custom: 'test-secret-custom',
+  admin: 'test-token-admin',
 } as const;
 
 /** For `files` of a gateway: what the routes' `{file: …}` refer to. */
@@ -16,6 +17,7 @@ type Section = Readonly<Record<string, unknown>>;
 
 export interface Settings {
   readonly service?: string;
+  readonly admin?: Section;
   readonly upstream?: Section;
   readonly redis?: Section;
   readonly claims?: Section;
@@ -50,6 +52,7 @@ export function gatewayConfig(
 ): Record<string, unknown> {
   return {
     service: settings.service ?? 'tests',
+    ...(settings.admin && { admin: settings.admin }),
     upstream: { url: upstreamUrl, ...settings.upstream },
     ...(nodeUrls.length > 0 && { redis: { nodes: nodeUrls.map((url) => ({ url })), ...settings.redis } }),
     claims: { firstStart: 'trust', ...settings.claims },

@@ -1,7 +1,7 @@
 /** Signed deliveries with the secrets of `config.ts`. */
 import { systemClock } from '../../src/clock.ts';
 import * as signers from '../../src/demo/signers.ts';
-import { header } from '../../src/core/delivery.ts';
+import { header, type RawHeaders } from '../../src/core/delivery.ts';
 import type { Reply } from '../../src/demo/exchange.ts';
 import { secrets } from './config.ts';
 
@@ -21,6 +21,23 @@ export function custom(body: string | Buffer): signers.Signed {
     headers: ['Content-Type', 'application/json', 'X-Signature', `sha256=${signers.hmacHex(secrets.custom, bytes)}`],
     body: bytes,
   };
+}
+
+/** For a route with sender slack, signed now; the event is named by the JSON body's `event_id`. */
+export function slack(body: string | Buffer, more: RawHeaders = []): signers.Signed {
+  const bytes = Buffer.from(body);
+  const t = String(Math.floor(systemClock.wall() / 1000));
+  const signature = `v0=${signers.hmacHex(secrets.custom, `v0:${t}:`, bytes)}`;
+  const headers = ['Content-Type', 'application/json', 'X-Slack-Request-Timestamp', t, 'X-Slack-Signature', signature];
+  return { headers: [...headers, ...more], body: bytes };
+}
+
+/** For a route with sender shopify: the event is named by `X-Shopify-Webhook-Id`. */
+export function shopify(id: string, body: string | Buffer): signers.Signed {
+  const bytes = Buffer.from(body);
+  const signature = Buffer.from(signers.hmacHex(secrets.custom, bytes), 'hex').toString('base64');
+  const named = ['X-Shopify-Webhook-Id', id, 'X-Shopify-Hmac-Sha256', signature];
+  return { headers: ['Content-Type', 'application/json', ...named], body: bytes };
 }
 
 export function outcome(reply: Reply): string | undefined {

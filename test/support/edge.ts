@@ -2,7 +2,8 @@
 import { createServer, type EdgeServer, type ServerOptions } from '../../src/http/server.ts';
 import { systemClock } from '../../src/clock.ts';
 import type { Outcome, Received, Trail } from '../../src/core/delivery.ts';
-import type { DeliveryReport } from '../../src/core/ports.ts';
+import { createMemory } from '../../src/core/memory.ts';
+import type { DeliveryReport, ProxyReport } from '../../src/core/ports.ts';
 import type { Route } from '../../src/core/route.ts';
 import { reply } from './fake-upstream.ts';
 
@@ -12,6 +13,7 @@ export interface Edge extends AsyncDisposable {
   readonly received: Received[];
   readonly routes: string[];
   readonly reports: DeliveryReport[];
+  readonly proxied: ProxyReport[];
   readonly warnings: { message: string; details: Record<string, unknown> | undefined }[];
   /** Started and not ended. */
   inFlight(): number;
@@ -19,6 +21,8 @@ export interface Edge extends AsyncDisposable {
   buffered(): number;
   /** Resolves when the handler has been given the n-th delivery, counted from 1. */
   arrived(n: number): Promise<void>;
+  /** The report of the n-th request that was passed through, counted from 1, as soon as it has ended. */
+  passed(n: number): Promise<ProxyReport>;
 }
 
 type Handle = (received: Received, trail: Trail) => Promise<Outcome> | Outcome;
@@ -30,15 +34,21 @@ export async function startEdge(
   const received: Received[] = [];
   const routes: string[] = [];
   const reports: DeliveryReport[] = [];
+  const proxied: ProxyReport[] = [];
   const warnings: Edge['warnings'] = [];
   const waiting: { n: number; resolve: () => void }[] = [];
+  const passing: { n: number; resolve: () => void }[] = [];
   let inFlight = 0;
   let buffered = 0;
   const server = await createServer({
     host: '127.0.0.1',
     port: 0,
     routes: [route('hook', '/hook'), route('all', '/all/*')],
-    limits: { body: 1_000, memory: 2_500 },
+    unmatched: 'reject',
+    application: { url: 'http://127.0.0.1:1', host: 'preserve', connectTimeoutMs: 1_000, keepAliveMs: 1_000, maxProxied: 10 },
+    trustedProxies: [],
+    memory: createMemory(2_500, (bytes) => void (buffered = bytes)),
+    limits: { body: 1_000, headers: 16_384, inFlight: 100 },
     clock: systemClock,
     events: {
       deliveryStarted: () => void (inFlight += 1),
@@ -46,7 +56,12 @@ export async function startEdge(
         inFlight -= 1;
         reports.push(report);
       },
-      buffered: (bytes) => void (buffered = bytes),
+      proxyStarted: () => void (inFlight += 1),
+      proxyEnded: (report) => {
+        inFlight -= 1;
+        proxied.push(report);
+        for (const { n, resolve } of passing) if (n <= proxied.length) resolve();
+      },
       warn: (message, details) => void warnings.push({ message, details }),
     },
     handle: async (matched, delivery, trail) => {
@@ -63,11 +78,16 @@ export async function startEdge(
     received,
     routes,
     reports,
+    proxied,
     warnings,
     inFlight: () => inFlight,
     buffered: () => buffered,
     arrived: async (n) => {
       if (received.length < n) await new Promise<void>((resolve) => waiting.push({ n, resolve }));
+    },
+    passed: async (n) => {
+      if (proxied.length < n) await new Promise<void>((resolve) => passing.push({ n, resolve }));
+      return proxied[n - 1]!;
     },
     [Symbol.asyncDispose]: async () => await server.close(),
   };

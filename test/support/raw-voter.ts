@@ -24,7 +24,15 @@ export const hold = keys.hold(prefix, '0');
 export async function rawVoter(options: RedisOptions = {}): Promise<RawVoter> {
   await using starting = new AsyncDisposableStack();
   const server = starting.use(await startRedisServer(options));
-  const link = new RedisLink({ host: '127.0.0.1', port: server.port, username: undefined, password: undefined, tls: undefined, prefix, timeoutMs: 5_000 });
+  const link = new RedisLink({
+    host: '127.0.0.1',
+    port: server.port,
+    username: undefined,
+    password: undefined,
+    tls: undefined,
+    prefix,
+    timeoutMs: 5_000,
+  });
   starting.defer(async () => await link.close());
   const redis = new Redis(server.url);
   starting.defer(() => redis.disconnect());
@@ -61,6 +69,10 @@ export function say(answer: Answer): string {
     case 'lost':
     case 'forgotten':
       return `${answer.status} floor ${answer.floor}`;
+    case 'record':
+      return `record ${answer.done ? 'done' : 'open'} ${answer.attempt},${answer.floor} ${answer.content}`.trim();
+    case 'lock':
+      return `lock ${answer.token}${answer.unknown ? ' unknown' : ''}`.trim();
     case 'no-marker':
       return answer.status;
     case 'hello':

@@ -51,6 +51,20 @@ test('the application answers within the longest hold', () => {
   ]);
 });
 
+test('the head of an answer is not waited for longer than the whole', () => {
+  accepted(`upstream: {timeout: 2s, headersTimeout: 2s}\n${routes()}`);
+  assert.deepEqual(complaints(`upstream: {timeout: 2s, headersTimeout: 2001ms}\n${routes()}`), [
+    'upstream.headersTimeout: found 2001ms with upstream.timeout 2s; needs at most upstream.timeout',
+  ]);
+});
+
+test('the memory for bodies holds one body of each route', () => {
+  accepted(`limits: {memory: 2MiB}\n${routes('limits: {body: 2MiB}')}`);
+  assert.deepEqual(complaints(`limits: {memory: 1MiB}\n${routes('limits: {body: 2MiB}')}`), [
+    'limits.memory: found 1MiB with limits.body 2MiB of route github; needs at least one body',
+  ]);
+});
+
 test('the memory for bodies holds one body at least', () => {
   accepted(`limits: {body: 2MiB, memory: 2MiB}\n${routes()}`);
   assert.deepEqual(complaints(`limits: {body: 2MiB, memory: 1MiB}\n${routes()}`), [

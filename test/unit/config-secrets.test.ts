@@ -5,7 +5,7 @@ import { accepted, complaints, load, nodes, routes } from './config-source.ts';
 
 const fromFile = routes('secrets: [{file: /secret}]');
 const key = (content: string | Buffer) =>
-  accepted(fromFile, { files: { '/secret': content } }).config.routes[0]!.secrets[0]!.toString();
+  (accepted(fromFile, { files: { '/secret': content } }).config.routes[0]!.secrets[0] as Buffer).toString();
 const refused = (content: string | Buffer) => {
   const said = complaints(fromFile, { files: { '/secret': content } });
   assert.equal(said.length, 1);
@@ -54,7 +54,7 @@ test('a secret that is empty, blank, missing or no text is refused by reference'
 test('a sender says what its secrets look like', () => {
   const svix = (value: string) => load(routes('sender: svix'), { env: { SECRET: value } });
   const loaded = svix('whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw');
-  assert.equal(loaded.ok && loaded.config.routes[0]!.secrets[0]!.length, 24);
+  assert.equal(loaded.ok && (loaded.config.routes[0]!.secrets[0] as Buffer).length, 24);
   const wrong = svix('whsec_no!base64');
   assert.ok(!wrong.ok);
   assert.match(

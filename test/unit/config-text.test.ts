@@ -173,6 +173,8 @@ test('no value in the place of another makes loading throw', () => {
     'claims',
     'routes',
     'unmatched',
+    'trustedProxies',
+    'readiness',
     'drain',
     'log',
   ];

@@ -13,19 +13,34 @@ test('a route is all that must be given: the rest has defaults', () => {
   assert.deepEqual(rest, {
     service: 'hookonce',
     listen: { host: '0.0.0.0', port: 8081 },
-    admin: { host: '0.0.0.0', port: 9090 },
+    admin: { host: '0.0.0.0', port: 9090, token: undefined },
     upstream: {
       url: 'http://127.0.0.1:8080',
+      host: 'preserve',
       timeoutMs: 15_000,
       connectTimeoutMs: 1000,
+      headersTimeoutMs: undefined,
+      keepAliveMs: 1000,
       maxInFlight: 128,
       maxWaiting: 512,
       maxWaitMs: 2000,
+      maxProxied: 256,
     },
-    limits: { bodyBytes: 1024 ** 2, memoryBytes: 64 * 1024 ** 2, replyBytes: 1024 ** 2 },
+    limits: {
+      bodyBytes: 1024 ** 2,
+      memoryBytes: 64 * 1024 ** 2,
+      replyBytes: 1024 ** 2,
+      headersBytes: 16_384,
+      inFlight: 2048,
+    },
     redis: { timeoutMs: 100, prefix: 'ho', nodes: [] },
-    claims: { lockTtlMs: 20_000, budgetMs: 500, maxHoldMs: 900_000, unknownHoldMs: 20_000, firstStart: 'wait' },
-    unmatched: 'reject',
+    claims: {
+      ...{ lockTtlMs: 20_000, budgetMs: 500, maxHoldMs: 900_000, unknownHoldMs: 20_000, retentionMs: 7 * 86_400_000 },
+      ...{ firstStart: 'wait', onMemoryLoss: 'recover', recoverAfterMs: 60_000, resyncRate: 20_000 },
+    },
+    unmatched: 'proxy',
+    trustedProxies: [],
+    readiness: { requireQuorum: false },
     drain: { delayMs: 5000, graceMs: 25_000 },
     log: { level: 'info' },
   });
@@ -35,6 +50,7 @@ test('a route is all that must be given: the rest has defaults', () => {
     path: '/github',
     sender: 'github',
     secrets: [Buffer.from(secret)],
+    secretNames: ['SECRET'],
     identity: {
       parts: [{ from: 'header', names: ['X-GitHub-Delivery'] }],
       bodyHash: false,
@@ -58,8 +74,8 @@ test('every setting that is written arrives', () => {
 service: payments/orders
 listen: {host: 127.0.0.1, port: 0}
 admin: {host: '::', port: 9091}
-upstream: {url: 'https://App.internal', timeout: 2s, connectTimeout: 250ms, maxInFlight: 1e1, maxWaiting: 0, maxWait: 0ms}
-limits: {body: 64KiB, memory: 2MiB, reply: 0B}
+upstream: {url: 'https://App.internal', host: upstream, timeout: 2s, connectTimeout: 250ms, headersTimeout: 1s, keepAlive: 4s, maxInFlight: 1e1, maxWaiting: 0, maxWait: 0ms, maxProxied: 7}
+limits: {body: 64KiB, memory: 2MiB, reply: 0B, headers: 32KiB, inFlight: 50}
 redis:
   timeout: 50ms
   prefix: hooks
@@ -74,15 +90,18 @@ claims: {lockTtl: 4s, budget: 400ms, retention: 30d, maxHold: 1m, unknownHold: 9
 routes:
   - name: orders
     path: /webhooks/orders/*
-    verify: {scheme: hmac-sha256, header: X-Signature, encoding: base64, prefix: "v1=", separator: ",", signed: "{id}.{timestamp}.{body}", id: X-Id, timestamp: {prefix: "t=", unit: ms, tolerance: 1m}}
+    verify: {scheme: hmac-sha256, header: X-Signature, encoding: base64, prefix: "v1=", separator: ",", signed: "{id}.{timestamp}.{body}", over: decoded, id: X-Id, timestamp: {prefix: "t=", unit: ms, tolerance: 1m}}
     secrets: [{env: SECRET}, {file: /secrets/previous}]
     identity: {parts: [{header: X-Event}, {json: /data/a~1b}, {form: id}], bodyHash: true, missing: reject, scope: route}
     duplicate: {reply: stored, status: 204}
     inFlight: {policy: accept, wait: 7s, maxWaiters: 3}
+    limits: {body: 128KiB, inFlight: 5}
     onUnavailable: forward
     completeOn: [410, 422]
     retention: 1h
 unmatched: reject
+trustedProxies: [10.0.0.0/8, 192.0.2.7, 'fd00::/8']
+readiness: {requireQuorum: true}
 drain: {delay: 0s, grace: 3s}
 log: {level: debug}
 `,
@@ -102,16 +121,20 @@ log: {level: debug}
   assert.deepEqual(config, {
     service: 'payments/orders',
     listen: { host: '127.0.0.1', port: 0 },
-    admin: { host: '::', port: 9091 },
+    admin: { host: '::', port: 9091, token: undefined },
     upstream: {
       url: 'https://app.internal:443',
+      host: 'upstream',
       timeoutMs: 2000,
       connectTimeoutMs: 250,
+      headersTimeoutMs: 1000,
+      keepAliveMs: 4000,
       maxInFlight: 10,
       maxWaiting: 0,
       maxWaitMs: 0,
+      maxProxied: 7,
     },
-    limits: { bodyBytes: 65_536, memoryBytes: 2 * 1024 ** 2, replyBytes: 0 },
+    limits: { bodyBytes: 65_536, memoryBytes: 2 * 1024 ** 2, replyBytes: 0, headersBytes: 32_768, inFlight: 50 },
     redis: {
       timeoutMs: 50,
       prefix: 'hooks',
@@ -134,7 +157,10 @@ log: {level: debug}
         },
       ],
     },
-    claims: { lockTtlMs: 4000, budgetMs: 400, maxHoldMs: 60_000, unknownHoldMs: 90_000, firstStart: 'trust' },
+    claims: {
+      ...{ lockTtlMs: 4000, budgetMs: 400, maxHoldMs: 60_000, unknownHoldMs: 90_000, retentionMs: 30 * 86_400_000 },
+      ...{ firstStart: 'trust', onMemoryLoss: 'recover', recoverAfterMs: 60_000, resyncRate: 20_000 },
+    },
     routes: [
       {
         name: 'orders',
@@ -147,7 +173,9 @@ log: {level: debug}
           idHeader: 'X-Id',
           signed: '{id}.{timestamp}.{body}',
         },
+        signatureOver: 'decoded',
         secrets: [Buffer.from(secret), Buffer.from('old')],
+        secretNames: ['SECRET', 'previous'],
         identity: {
           parts: [
             { from: 'header', names: ['X-Event'] },
@@ -159,6 +187,7 @@ log: {level: debug}
           scope: 'route',
         },
         inFlight: { policy: 'accept', waitMs: 7000, maxWaiters: 3 },
+        limits: { bodyBytes: 131_072, inFlight: 5 },
         onUnavailable: 'forward',
         duplicateReply: 'stored',
         successStatus: 204,
@@ -167,6 +196,8 @@ log: {level: debug}
       },
     ],
     unmatched: 'reject',
+    trustedProxies: ['10.0.0.0/8', '192.0.2.7', 'fd00::/8'],
+    readiness: { requireQuorum: true },
     drain: { delayMs: 0, graceMs: 3000 },
     log: { level: 'debug' },
   });
@@ -241,7 +272,13 @@ const wrong: readonly (readonly [string, ...string[]])[] = [
     `${routes()}log: {level: loud}`,
     'log.level: found "loud"; needs one of trace, debug, info, warn, error, fatal, silent',
   ],
-  [`${routes()}unmatched: proxy`, 'unmatched: found "proxy"; needs one of reject'],
+  [`${routes()}unmatched: pass`, 'unmatched: found "pass"; needs one of proxy, reject'],
+  ...['10.0.0.0/33', '::1/129', 'proxy.internal', '10.0.0', '10.0.0.0/', '10.0.0.0/8/8'].map((network): [string, string] => [
+    `${routes()}trustedProxies: ['${network}']`,
+    `trustedProxies[0]: found "${network}"; needs an address or network, such as 10.0.0.0/8 or fd00::/8`,
+  ]),
+  [`${routes()}trustedProxies: 10.0.0.0/8`, 'trustedProxies: found "10.0.0.0/8"; needs a list'],
+  [`${routes()}limits: {headers: 100B}`, 'limits.headers: found "100B"; needs at least 1KiB'],
   [`${routes()}claims: {relyOnWatchdog: yes}`, 'claims.relyOnWatchdog: found "yes"; needs true or false'],
   [`${routes()}claims: {firstStart: 1}`, 'claims.firstStart: found 1; needs one of wait, trust'],
   [`${routes()}limits:\n`, 'limits: found nothing; needs a mapping'],
@@ -297,13 +334,17 @@ const wrong: readonly (readonly [string, ...string[]])[] = [
   ],
   [
     `${routes()}"a b": 1`,
-    '["a b"]: unknown name; known here: service, listen, admin, upstream, limits, redis, claims, routes, unmatched, drain, log',
+    '["a b"]: unknown name; known here: service, listen, admin, upstream, limits, redis, claims, routes, unmatched, trustedProxies, readiness, drain, log',
   ],
 
   // Addresses.
   [
     `${routes()}upstream: {url: '127.0.0.1:8080'}`,
     'upstream.url: found "127.0.0.1:8080"; needs a URL such as http://host:port',
+  ],
+  [
+    `${routes()}upstream: {url: 'unix:app.sock'}`,
+    'upstream.url: found "unix:app.sock"; needs unix: and an absolute path of at most 107 characters',
   ],
   [
     `${routes()}upstream: {url: 'ftp://app'}`,
@@ -452,7 +493,7 @@ const wrong: readonly (readonly [string, ...string[]])[] = [
   ],
   [
     `routes: [${verify('header: x-sig, signed: "{stamp}.{body}"')}]`,
-    'routes[0].verify.signed: found "{stamp}.{body}": {stamp} is unknown; there are {body}, {timestamp}, {id}',
+    'routes[0].verify.signed: found "{stamp}.{body}": {stamp} is unknown; there are {body}, {timestamp}, {id}, {method}, {url}',
   ],
   [
     `routes: [${verify('header: x-sig, signed: "{timestamp}.{body}", timestamp: {}')}]`,
@@ -464,7 +505,7 @@ const wrong: readonly (readonly [string, ...string[]])[] = [
   ],
   [
     `routes: [${verify('header: x-sig').replace('hmac-sha256', 'md5')}]`,
-    'routes[0].verify.scheme: found "md5"; needs one of hmac-sha256, none',
+    'routes[0].verify.scheme: found "md5"; needs one of hmac-sha256, hmac-sha1, hmac-sha512, ed25519, ecdsa-p256, token, none',
   ],
   [
     `routes: [${verify('header: x-sig').replace(/identity: \{.*?\]\}, /, '')}]`,

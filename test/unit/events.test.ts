@@ -1,11 +1,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Registry } from 'prom-client';
-import type { Events } from '../../src/core/ports.ts';
-import { createEvents, createLog } from '../../src/events.ts';
+import { createEvents, createLog, type AppEvents } from '../../src/events.ts';
 
 interface Rig {
-  readonly events: Events;
+  readonly events: AppEvents;
   /** Samples by name and labels, as a scrape shows them. */
   samples(): Promise<Map<string, number>>;
   readonly lines: Record<string, unknown>[];
@@ -18,12 +17,13 @@ function start(change: { routes?: string[]; nodes?: string[]; upstreamTimeoutMs?
     write: (line) => void lines.push(JSON.parse(line) as Record<string, unknown>),
   });
   const events = createEvents({
-    routes: change.routes ?? ['stripe', 'orders'],
+    routes: (change.routes ?? ['stripe', 'orders']).map((name) => ({ name, secretNames: [name] })),
     nodes: change.nodes ?? ['a', 'b', 'c'],
     log,
     registry,
     upstreamTimeoutMs: change.upstreamTimeoutMs ?? 15_000,
     version: '1.2.3',
+    wallMs: 1_500_000,
   });
   const samples = async (): Promise<Map<string, number>> => {
     const found = new Map<string, number>();
@@ -209,4 +209,84 @@ test('what operators must read is logged with its error, and a level that is off
   );
   assert.equal(lines[1]!['key'], 'abcdefgh');
   assert.equal((lines[2]!['err'] as { message: string }).message, 'why');
+});
+
+const routes = (...names: string[]) => names.map((name) => ({ name, secretNames: [name] }));
+const applied = (...names: string[]) => ({ kind: 'applied', routes: routes(...names), waiting: [], warnings: [] }) as const;
+
+test('the series of a route come with it at 0, and go with it', async () => {
+  const { events, samples } = start({ routes: ['stripe'] });
+  const before = await samples();
+  events.configRead('config.yaml', applied('stripe', 'orders'), 0);
+  const both = await samples();
+  for (const name of before.keys())
+    if (name.includes('route="stripe"')) assert.equal(both.get(name.replaceAll('"stripe"', '"orders"')), 0, name);
+  events.deliveryEnded({ route: 'orders', outcome: 'delivered', status: 200, totalMs: 1, upstreamMs: 1 });
+  events.configRead('config.yaml', applied('stripe'), 0);
+  const left = [...(await samples()).keys()].filter((name) => name.includes('route="orders"'));
+  assert.deepEqual(left, []);
+});
+
+test('what a route has counted stays while it stays', async () => {
+  const { events, samples } = start({ routes: ['stripe'] });
+  events.deliveryEnded({ route: 'stripe', outcome: 'delivered', status: 200, totalMs: 1 });
+  events.secretUsed('stripe', 'stripe');
+  events.configRead('config.yaml', applied('orders', 'stripe'), 0);
+  const seen = await samples();
+  assert.equal(seen.get('hookonce_deliveries_total{route="stripe",outcome="delivered"}'), 1);
+  assert.equal(seen.get('hookonce_delivery_duration_seconds_count{route="stripe"}'), 1);
+  assert.equal(seen.get('hookonce_secret_used_total{route="stripe",secret="stripe"}'), 1);
+});
+
+test('a route that is gone is shown until the last of its deliveries has ended', async () => {
+  const { events, samples } = start({ routes: ['stripe'] });
+  const inFlight = async () => (await samples()).get('hookonce_in_flight{route="stripe"}');
+  events.deliveryStarted('stripe');
+  events.configRead('config.yaml', applied('orders'), 0);
+  events.deliveryStarted('stripe');
+  assert.equal(await inFlight(), 2);
+  events.deliveryEnded({ route: 'stripe', outcome: 'delivered', status: 200, totalMs: 1 });
+  assert.equal(await inFlight(), 1);
+  events.deliveryEnded({ route: 'stripe', outcome: 'delivered', status: 200, totalMs: 1 });
+  assert.equal(await inFlight(), undefined);
+  // One whose body was still coming when the route went.
+  events.deliveryStarted('stripe');
+  events.deliveryEnded({ route: 'stripe', outcome: 'delivered', status: 200, totalMs: 1 });
+  assert.equal([...(await samples()).keys()].some((name) => name.includes('route="stripe"')), false);
+});
+
+test('a secret is there with 0 as soon as it is configured, and gone with its reference', async () => {
+  const { events, samples } = start({ routes: [] });
+  const used = async () =>
+    [...(await samples())].filter(([name]) => name.startsWith('hookonce_secret_used_total')).map(([name, n]) => [/secret="(.*?)"/.exec(name)![1], n]);
+  const rotate = (...secretNames: string[]) =>
+    events.configRead('config.yaml', { kind: 'applied', routes: [{ name: 'stripe', secretNames }], waiting: [], warnings: [] }, 0);
+  rotate('old');
+  events.secretUsed('stripe', 'old');
+  rotate('new', 'old');
+  assert.deepEqual(await used(), [['old', 1], ['new', 0]]);
+  events.secretUsed('stripe', 'new');
+  rotate('new');
+  events.secretUsed('stripe', 'old');
+  assert.deepEqual(await used(), [['new', 1]]);
+});
+
+test('B89: a configuration that is refused is a gauge at 0, a count and a line with its path', async () => {
+  const { events, samples, lines } = start();
+  const read = async () => {
+    const seen = await samples();
+    const of = (name: string) => seen.get(`hookonce_config_${name}`);
+    return [of('last_reload_successful'), of('last_reload_timestamp_seconds'), of('reloads_total{result="refused"}'), of('restart_needed')];
+  };
+  assert.deepEqual(await read(), [1, 1_500, 0, 0]);
+  events.configRead('/etc/config.yaml', { kind: 'refused', complaints: ['routes: found nothing'] }, 2_000_000);
+  assert.deepEqual(await read(), [0, 1_500, 1, 0]);
+  assert.deepEqual([lines[0]!['level'], lines[0]!['path'], lines[0]!['complaints']], ['error', '/etc/config.yaml', ['routes: found nothing']]);
+  events.configRead('/etc/config.yaml', { kind: 'unchanged' }, 3_000_000);
+  assert.deepEqual(await read(), [1, 3_000, 1, 0]);
+  events.configRead('/etc/config.yaml', { ...applied('a'), waiting: ['listen.port'] }, 4_000_000);
+  assert.deepEqual(await read(), [1, 4_000, 1, 1]);
+  assert.deepEqual(lines.at(-1)!['settings'], ['listen.port']);
+  events.configRead('/etc/config.yaml', applied('a'), 5_000_000);
+  assert.deepEqual(await read(), [1, 5_000, 1, 0]);
 });

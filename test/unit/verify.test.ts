@@ -1,9 +1,12 @@
 import * as fc from 'fast-check';
 import assert from 'node:assert/strict';
-import { createHmac } from 'node:crypto';
+import { createHmac, generateKeyPairSync, sign, type KeyObject } from 'node:crypto';
 import { test } from 'node:test';
 import type { RawHeaders, Received } from '../../src/core/delivery.ts';
-import type { HmacRule } from '../../src/core/signature-hmac.ts';
+import { parsePublicUrl, publicUrlOf } from '../../src/core/public-url.ts';
+import { ed25519Secret, p256Secret } from '../../src/core/secret.ts';
+import type { Sender } from '../../src/core/sender.ts';
+import type { TemplateRule } from '../../src/core/signature-template.ts';
 import { templateProblem } from '../../src/core/signed-template.ts';
 import { verify, type SignatureRule } from '../../src/core/verify.ts';
 import { senders } from '../../src/senders/index.ts';
@@ -20,6 +23,47 @@ test('B22: real multi-byte characters are signed as bytes', () => {
   assert.equal(verdict(github, ['X-Hub-Signature-256', `sha256=${hex(body)}`], body), 'verified');
   assert.equal(
     verdict(github, ['X-Hub-Signature-256', `sha256=${hex(Buffer.from(body.toString('latin1')))}`], body),
+    'bad_signature',
+  );
+});
+
+test('B24, B33: spacing, numbers, escapes, doubled keys and newlines are signed as they stand', () => {
+  const bodies = [
+    '{ "id":"e1","q":1.0,"big":12345678901234567890,"e":"\\u00e9","a":1,"a":2 }',
+    '{\n  "id": "e1",\r\n  "a": 1\n}\n',
+    '{"id":"e1"}\n\n',
+  ];
+  for (const text of bodies) {
+    const body = Buffer.from(text);
+    assert.equal(verdict(github, ['X-Hub-Signature-256', `sha256=${hex(body)}`], body), 'verified');
+    for (const changed of [JSON.stringify(JSON.parse(text)), text.replaceAll('\r', ''), text.trim()]) {
+      if (changed === text) continue;
+      const signed = ['X-Hub-Signature-256', `sha256=${hex(body)}`];
+      assert.equal(verdict(github, signed, Buffer.from(changed)), 'bad_signature', changed);
+    }
+  }
+});
+
+test('B26, B27, B28: whatever the body is and its content type says, the bytes are what is signed', () => {
+  const forms = ['payload=%7B%22id%22%3A%22e2%22%7D&x=a+b', '', 'abc', '{"id":"e1"}'];
+  const types = [
+    [],
+    ['json'],
+    ['application/x-www-form-urlencoded'],
+    ['APPLICATION/JSON'],
+    ['application/vnd.x+json'],
+    [''],
+  ];
+  for (const text of forms) {
+    for (const [type] of types) {
+      const body = Buffer.from(text);
+      const headers = type === undefined ? [] : ['Content-Type', type];
+      assert.equal(verdict(github, [...headers, 'X-Hub-Signature-256', `sha256=${hex(body)}`], body), 'verified');
+    }
+  }
+  const decoded = Buffer.from('{"id":"e2"}');
+  assert.equal(
+    verdict(github, ['X-Hub-Signature-256', `sha256=${hex(decoded)}`], Buffer.from(forms[0]!)),
     'bad_signature',
   );
 });
@@ -161,7 +205,7 @@ test('header bytes above ASCII are signed as they were on the wire', () => {
 });
 
 test('a custom rule: own header, literal text around the fields, milliseconds', () => {
-  const rule: HmacRule = {
+  const rule: TemplateRule = {
     scheme: 'hmac-sha256',
     signature: { header: 'x-signature', prefix: '', encoding: 'hex' },
     timestamp: { from: { header: 'x-timestamp' }, unit: 'ms', toleranceMs: 1_000 },
@@ -250,12 +294,163 @@ test('whatever stands in the headers, the answer is a value that tells no secret
   fc.assert(
     fc.property(headers, fc.uint8Array({ maxLength: 8 }), (lines, body) => {
       for (const sender of senders.values()) {
-        const result = verify(sender.signature, [secret], received(lines.flat(), Buffer.from(body)), nowMs);
-        assert.ok('kind' in result);
+        if (sender.signature.scheme === 'none') continue;
+        const url = 'https://example.com/hook';
+        const result = verify(sender.signature, [secret], received(lines.flat(), Buffer.from(body)), nowMs, { url });
+        assert.ok('kind' in result, sender.name);
         assert.ok(!result.message.includes(secret.toString()));
       }
     }),
   );
+});
+
+test('every hash that HMAC is used with is told from the others', () => {
+  const body = Buffer.from('{}');
+  for (const hash of ['sha1', 'sha256', 'sha512']) {
+    for (const other of ['sha1', 'sha256', 'sha512'] as const) {
+      const signature = createHmac(hash, secret).update(body).digest('base64');
+      const rule: TemplateRule = {
+        scheme: `hmac-${other}`,
+        signature: { header: 'x-signature', prefix: '', encoding: 'base64' },
+        signed: '{body}',
+      };
+      assert.equal(verdict(rule, ['X-Signature', signature], body), hash === other ? 'verified' : 'bad_signature');
+    }
+  }
+});
+
+test('public keys check their own kind of signature, and shared secrets never do', () => {
+  const body = Buffer.from('{"id":1}');
+  const ed = generateKeyPairSync('ed25519');
+  const ec = generateKeyPairSync('ec', { namedCurve: 'P-256' });
+  const rule = (scheme: 'ed25519' | 'ecdsa-p256' | 'hmac-sha256'): TemplateRule => ({
+    scheme,
+    signature: { header: 'x-signature', prefix: '', encoding: 'base64' },
+    signed: '{body}',
+  });
+  const raw = Buffer.from(ed.publicKey.export({ format: 'jwk' }).x!, 'base64url');
+  const der = ec.publicKey.export({ type: 'spki', format: 'der' });
+  const signatures = {
+    ed25519: sign(undefined, body, ed.privateKey),
+    'ecdsa-p256': sign('sha256', body, ec.privateKey),
+    'hmac-sha256': hmac(raw, body),
+    confused: hmac(der, body),
+  };
+  const keys = [ed25519Secret(raw.toString('hex')), p256Secret(der.toString('base64'))];
+  assert.ok(!keys.some((key) => typeof key === 'string'));
+  for (const scheme of ['ed25519', 'ecdsa-p256', 'hmac-sha256'] as const) {
+    for (const [name, signature] of Object.entries(signatures)) {
+      const signed = received(['x-signature', signature.toString('base64')], body);
+      const right = name === scheme && scheme !== 'hmac-sha256';
+      assert.equal('kind' in verify(rule(scheme), keys as KeyObject[], signed, nowMs), !right, `${scheme} ${name}`);
+      assert.ok(scheme === 'hmac-sha256' || 'kind' in verify(rule(scheme), [raw, der], signed, nowMs));
+    }
+  }
+  const pem = String(ec.publicKey.export({ type: 'spki', format: 'pem' }));
+  assert.ok(typeof p256Secret(pem) === 'object');
+  for (const wrong of [String(ec.privateKey.export({ type: 'pkcs8', format: 'pem' })), '', 'AAAA', raw.toString('hex')])
+    assert.equal(typeof p256Secret(wrong), 'string');
+  assert.equal(typeof ed25519Secret(pem), 'string');
+});
+
+test('several signatures come in lines of one name, or in numbered headers', () => {
+  const body = Buffer.from('{}');
+  const [good, bad] = [hmac(secret, body).toString('base64'), hmac(Buffer.from('x'), body).toString('base64')];
+  const { docusign, 'mollie-nextgen': mollie } = Object.fromEntries(senders) as Record<string, Sender>;
+  const numbered = (...lines: string[]) => verdict(docusign!.signature, lines, body);
+  assert.equal(numbered('X-DocuSign-Signature-1', bad, 'x-docusign-signature-2', good), 'verified');
+  assert.equal(numbered('X-DocuSign-Signature-1', bad, 'X-DocuSign-Signature-2', bad), 'bad_signature');
+  for (const name of [
+    'X-DocuSign-Signature',
+    'X-DocuSign-Signature-',
+    'X-DocuSign-Signature-x',
+    'X-DocuSign-Signature-1-2',
+  ])
+    assert.equal(numbered(name, good), 'missing_signature', name);
+  const line = (text: string) => ['X-Mollie-Signature', `sha256=${Buffer.from(text, 'base64').toString('hex')}`];
+  assert.equal(verdict(mollie!.signature, [...line(bad), ...line(good)], body), 'verified');
+  assert.equal(verdict(mollie!.signature, line(bad), body), 'bad_signature');
+  assert.equal(verdict(mollie!.signature, [], body), 'missing_signature', 'a missing signature is no classic webhook');
+});
+
+test('of a window that covers retries only the past is long', () => {
+  const { signature, decodeSecret } = senders.get('mailgun')!;
+  const at = (time: number | string) => {
+    const token = 'a'.repeat(50);
+    const text = hmac(secret, Buffer.from(`${time}${token}`)).toString('hex');
+    const body = JSON.stringify({ signature: { timestamp: String(time), token, signature: text }, 'event-data': {} });
+    const result = verify(
+      signature,
+      [decodeSecret(secret.toString()) as Buffer],
+      received([], Buffer.from(body)),
+      nowMs,
+    );
+    return 'kind' in result ? result.reason : 'verified';
+  };
+  for (const time of [now - 9 * 3600, now, now + 300]) assert.equal(at(time), 'verified');
+  for (const time of [now - 9 * 3600 - 1, now + 301]) assert.equal(at(time), 'stale_signature');
+  assert.equal(at(`${now}0`), 'bad_signature', 'a digit of the token does not move');
+});
+
+test('B42: the signature is checked against the configured URL, whatever headers say about it', () => {
+  const { signature } = senders.get('twilio')!;
+  const body = Buffer.from('From=%2B1&Body=hi');
+  const publicUrl = 'https://pub.example/hooks/tw';
+  const signed = createHmac('sha1', secret).update(`${publicUrl}?x=1BodyhiFrom+1`).digest('base64');
+  const send = (target: string, written: string | undefined, headers: RawHeaders = []) => {
+    const lines = ['Host', 'pub.example', 'X-Forwarded-Proto', 'https', 'X-Twilio-Signature', signed, ...headers];
+    const url = publicUrlOf(
+      { path: '/hooks/tw', publicUrl: written === undefined ? undefined : parsePublicUrl(written)! },
+      target,
+    );
+    const result = verify(signature, [secret], { method: 'POST', target, headers: lines, body }, nowMs, { url });
+    return 'kind' in result ? result.reason : 'verified';
+  };
+  for (const written of [publicUrl, `${publicUrl}?x=1`, 'https://pub.example', 'https://pub.example:443']) {
+    assert.equal(send('/hooks/tw?x=1', written), 'verified', written);
+    assert.equal(send('/hooks/tw?x=1', written, ['X-Forwarded-Host', 'evil.test']), 'verified');
+  }
+  for (const written of [
+    'http://pub.example',
+    'https://evil.test',
+    'https://pub.example/other',
+    `${publicUrl}?x=2`,
+    undefined,
+  ])
+    assert.equal(send('/hooks/tw?x=1', written, ['X-Forwarded-Host', 'pub.example']), 'bad_signature', String(written));
+  for (const target of ['/hooks/tw?x=2', '/hooks/tw?x=1&y=2', '/hooks/tw/?x=1', '/HOOKS/tw?x=1'])
+    assert.equal(send(target, `${publicUrl}?x=1`), 'bad_signature', target);
+});
+
+test('a public URL stands for the path of its route', () => {
+  const url = (path: string, written: string, target: string) =>
+    publicUrlOf({ path, publicUrl: parsePublicUrl(written)! }, target);
+  assert.equal(url('/a', 'https://h', '/a?b=%2F'), 'https://h/a?b=%2F');
+  assert.equal(url('/a', 'https://h/', '/x/../a'), 'https://h/x/../a');
+  assert.equal(url('/a', 'https://h/p', '/a'), 'https://h/p');
+  assert.equal(url('/a', 'https://h/p', '/a?q'), 'https://h/p?q');
+  assert.equal(url('/a/*', 'https://h/p', '/a/b/c?q=1'), 'https://h/p/b/c?q=1');
+  assert.equal(url('/a/*', 'https://h/p?k=1', '/a/b'), 'https://h/p/b?k=1');
+  assert.equal(url('/a', 'https://h/p?k=1', '/a'), 'https://h/p?k=1');
+  assert.equal(url('/a', 'https://h/p?k=1', '/a?k=1&l=2'), 'https://h/p?k=1&l=2');
+  for (const target of ['/a?k=2', '/a?k=12', '/a?', '/ab', '/A', '/a/'])
+    assert.equal(url('/a', 'https://h/p?k=1', target), undefined, target);
+  assert.equal(
+    url('/ü', 'https://h/ü', Buffer.from('/ü?x').toString('latin1')),
+    Buffer.from('https://h/ü?x').toString('latin1'),
+  );
+  for (const text of [
+    '',
+    'h/p',
+    '//h/p',
+    'ftp://h/',
+    'https://',
+    'https://h/p#f',
+    'https://h p/',
+    'https://[h/',
+    'javascript:x',
+  ])
+    assert.equal(parsePublicUrl(text), undefined, text);
 });
 
 function verdict(rule: SignatureRule, headers: RawHeaders, body: Buffer): string {

@@ -1,0 +1,87 @@
+/**
+ * Explain and forget on the admin port, for whoever has its token. Reading needs it too: it tells what became of an event.
+ *
+ *     GET  /-/explain/<route>?id=<id>&id=<id>…
+ *     POST /-/forget/<route>?id=<id>…&force=true        both: ?key=<Hookonce-Key> instead of ids
+ */
+import { createHash, timingSafeEqual } from 'node:crypto';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { findEvent, type GivenEvent } from '../core/given-ids.ts';
+import { forecastInWords, forgettingInWords } from '../core/in-words.ts';
+import type { Forgetting, Operator } from '../core/operator.ts';
+import type { Events } from '../core/ports.ts';
+import type { Route } from '../core/route.ts';
+
+export interface OperateOptions {
+  readonly service: string;
+  /** As they are configured now. */
+  routes(): readonly Route[];
+  /** Undefined: nobody may. */
+  token(): string | undefined;
+  readonly operator: Operator;
+  readonly events: Pick<Events, 'warn'>;
+}
+
+/** Adds the paths to the server of the admin port. */
+export function operate(app: FastifyInstance, { service, routes, token, operator, events }: OperateOptions): void {
+  const path = (request: FastifyRequest): string => (request.params as { route: string }).route;
+  const find = async (request: FastifyRequest, reply: FastifyReply): Promise<GivenEvent | undefined> => {
+    const query = new URL(request.url, 'http://admin').searchParams;
+    const known = routes();
+    if (!known.some(({ name }) => name === path(request)))
+      return void (await refuse(reply, 404, `there is no route ${path(request)}`));
+    const event = findEvent(service, known, {
+      route: path(request),
+      ids: query.getAll('id'),
+      key: query.get('key') ?? undefined,
+    });
+    return typeof event === 'string' ? void (await refuse(reply, 400, event)) : event;
+  };
+  const preHandler = async (request: FastifyRequest, reply: FastifyReply): Promise<void> => {
+    const wanted = token();
+    if (wanted === undefined) await refuse(reply, 403, 'off: admin.token is not configured');
+    else if (!isBearer(request.headers.authorization, wanted))
+      await refuse(reply.header('WWW-Authenticate', 'Bearer'), 401, 'needs the bearer token of admin.token');
+  };
+
+  app.get('/-/explain/:route', { preHandler }, async (request, reply) => {
+    const event = await find(request, reply);
+    if (!event) return reply;
+    const explanation = await operator.explain(event.key);
+    const summary = forecastInWords(explanation.forecast, event.route);
+    return await reply.send({ route: event.route.name, key: event.key.id, ...explanation, summary });
+  });
+  app.post('/-/forget/:route', { preHandler }, async (request, reply) => {
+    const event = await find(request, reply);
+    if (!event) return reply;
+    const force = new URL(request.url, 'http://admin').searchParams.get('force') === 'true';
+    const result = await operator.forget(event.key, event.route.retentionMs, force);
+    events.warn('an operator had an event forgotten', {
+      route: event.route.name,
+      key: event.key.id.slice(0, 8),
+      force,
+      result: result.kind,
+    });
+    return await reply
+      .code(statusOf[result.kind])
+      .send({ route: event.route.name, key: event.key.id, ...result, summary: forgettingInWords(result) });
+  });
+}
+
+const statusOf: Record<Forgetting['kind'], number> = {
+  forgotten: 200,
+  unknown: 404,
+  'in-progress': 409,
+  incomplete: 503,
+};
+
+async function refuse(reply: FastifyReply, status: number, error: string): Promise<void> {
+  await reply.code(status).send({ error });
+}
+
+/** Digests are compared: they have one length, and the time tells nothing about the token. */
+function isBearer(authorization: string | undefined, token: string): boolean {
+  const given = /^bearer +(\S+) *$/i.exec(authorization ?? '')?.[1] ?? '';
+  const digest = (text: string): Buffer => createHash('sha256').update(text).digest();
+  return timingSafeEqual(digest(given), digest(token));
+}

@@ -1,0 +1,55 @@
+/** What applications are like. */
+import type { ApplicationPlan } from './plan.ts';
+import type { Random } from './random.ts';
+
+export function mixed(random: Random, lockTtlMs: number): ApplicationPlan {
+  return {
+    refused: random.pick([0, 0.1]),
+    busy: 0,
+    failed: random.pick([0, 0.15, 0.4]),
+    late: random.pick([0, 0.1]),
+    silent: 0,
+    reset: random.pick([0, 0.05]),
+    lateFailed: 0,
+    workMs: [0.5, 25],
+    longWork: 0.15,
+    longWorkMs: lockTtlMs * 1.3,
+    slotMs: random.chance(0.2) ? lockTtlMs * random.between(0.1, 1.5) : 2,
+  };
+}
+
+/** Does everything that applications do. */
+export function troubled(random: Random, lockTtlMs: number): ApplicationPlan {
+  const sometimes = (): number => (random.chance(0.6) ? random.between(0, 0.2) : 0);
+  return {
+    ...mixed(random, lockTtlMs),
+    refused: sometimes(),
+    busy: sometimes(),
+    late: sometimes(),
+    silent: sometimes(),
+    reset: sometimes(),
+    lateFailed: sometimes(),
+  };
+}
+
+const none = { refused: 0, busy: 0, failed: 0, late: 0, silent: 0, reset: 0, lateFailed: 0 };
+
+/** Succeeds soon, now and then only after the life of a lock. */
+export function willing(_random: Random, lockTtlMs: number): ApplicationPlan {
+  return { ...none, workMs: [0.5, 25], longWork: 0.1, longWorkMs: lockTtlMs * 2, slotMs: 2 };
+}
+
+/** Succeeds in the end, however long it takes. */
+export function tireless(_random: Random, lockTtlMs: number): ApplicationPlan {
+  return { ...none, workMs: [lockTtlMs * 3, lockTtlMs * 5], longWork: 0, longWorkMs: 0, slotMs: 2 };
+}
+
+/** Succeeds shortly before a lock that was never extended runs out. */
+export function lastMinute(_random: Random, lockTtlMs: number): ApplicationPlan {
+  return { ...none, workMs: [lockTtlMs * 0.84, lockTtlMs * 0.98], longWork: 0, longWorkMs: 0, slotMs: 2 };
+}
+
+/** Makes everybody wait for a slot. */
+export function crowded(random: Random, lockTtlMs: number): ApplicationPlan {
+  return { ...mixed(random, lockTtlMs), slotMs: lockTtlMs * random.between(0.5, 2) };
+}

@@ -1,0 +1,441 @@
+/**
+ * What happened in a run, and whether it may have. The promises, and everything that excuses from them:
+ *
+ * 1. **One owner.** While an attempt's lease is valid by its owner's clock, or the lock that it left behind for an
+ *    unknown outcome lives on a quorum, nobody else wins the event and nobody else forwards it. An attempt whose
+ *    definite failure has reached its gateway, or that never sent a byte, owns nothing any more. No excuse in lapses,
+ *    deaths, cuts, nor in voters that forget, however many. *Excuse*: with `firstStart: trust`, *majority forgotten*
+ *    (below) since the first was claimed: voters that are all empty look like a first start.
+ * 2. **Once.** After an attempt was forwarded, another is forwarded only if the first ended in a definite failure, or
+ *    in silence. Silence: its lease ran out before its gateway knew its completion on a quorum (gateway dead, late, or
+ *    cut off from the voters; outcome unknown for longer than the lock that was left). Nobody wins who has been told of
+ *    a completion by any voter. And once the gateway of the first knows its completion on a quorum, nobody whose decisive
+ *    round (confirmation, or claim for attempt 1) began later forwards at all. *Excuse*: forgotten since that gateway
+ *    last heard from its voters.
+ * 3. **Attempts** rise strictly in the order of the first bytes; so 1 is given once. The application reads the number
+ *    that was won. *Excuse*: forgotten since the first was claimed.
+ *
+ *    Forgotten: at one time a majority of the voters was learning (*majority forgotten*); or a voter lost the end of its
+ *    append-only file, and the gateway of the first attempt died or lapsed, so that it could not say again in time what
+ *    it had written. A voter that forgets alone excuses nothing.
+ * 4. **No loss.** A sender gets 2xx only after the application has succeeded. *No excuse.*
+ * 5. **Truth.** Who is told that another attempt holds the event (and not that votes were split) is told so because
+ *    some token was granted by a quorum whose lock was alive during the claim. *No excuse.*
+ * 6. **Answers.** Every delivery is answered within the budgets (protocol section 10). *Excuse*: its gateway died or
+ *    lapsed meanwhile.
+ * 7. **The end.** When everything works again, every sender gets its 2xx within a few lives of a lock. And when a
+ *    gateway took a completion for done, a quorum of voters shows the event as done. *Excuse* for the second half only,
+ *    voter by voter: it has lost writes since that gateway last heard from it.
+ * 8. **Locks.** None is put on a voter, or moved on, after its owner sent that voter the release; none is moved on
+ *    after `maxHold`; none outlives the longest life. *No excuse.*
+ * 9. **Holding on.** A lease does not run out by its owner's neglect: when it has run out under a forward and another is
+ *    made, or its completion still goes on, its gateway had sent an extension within the beat before (a third of the lock's life and two deadlines).
+ *    And who leaves an unknown outcome behind sends the extension that says so. *Excuse*: it died, lapsed, had left the
+ *    lock behind, had given its completion up after `maxHold`, or knew of a voter that cannot be asked.
+ * 10. **Quiet runs** (a minority of voters away, or restarting one after another): no lease is lost, the first forward is
+ *    attempt 1 and there is no second. *Excuse* for the 1: a voter on hold has granted the event before; what it grants
+ *    is never taken back.
+ */
+import { drift, type BatchAnswer, type Item } from '../../src/redis/items.ts';
+import { quorumOf } from '../../src/redis/decide.ts';
+import type { QuorumLease } from '../../src/redis/quorum-lease.ts';
+import type { ClaimResult } from '../../src/core/ports.ts';
+import type { Outcome } from '../../src/core/delivery.ts';
+import type { Plan } from './plan.ts';
+import type { VoterNode } from './node.ts';
+import type { SimLink, Traffic } from './sim-link.ts';
+
+/** What the history knows of a gateway process. */
+export interface Actor {
+  readonly name: string;
+  /** How long it has lapsed in all. */
+  readonly lapsedMs: number;
+  readonly dead: boolean;
+  /** When it last found a voter that cannot be asked. */
+  readonly refusedMs: number;
+}
+
+/** A claim that was won, and what became of it. */
+export interface Attempt {
+  readonly lease: QuorumLease;
+  readonly by: Actor;
+  forwardedMs?: number;
+  /** Definite failure known to the gateway, or never sent. */
+  endedMs?: number;
+  /** The gateway knows its completion on a quorum. */
+  concludedMs?: number;
+  /** By voter: when the last reply that its gateway has heard was made. Kept at the conclusion. */
+  heardMs?: readonly number[];
+  /** Bytes were sent, and no answer came in time. */
+  unknownMs?: number;
+  /** The completion was given up. */
+  gaveUpMs?: number;
+  extendedMs: number;
+  readonly lapsedMs: number;
+}
+
+/** Totals of a run, to be added up. */
+export interface Counts {
+  claims: number;
+  won: number;
+  held: number;
+  split: number;
+  duplicates: number;
+  unavailable: number;
+  forwards: number;
+  /** Forwards after one that did not end in a definite failure, and successes after a success; all of them excused. */
+  repeated: number;
+  doubles: number;
+  lost: number;
+  expired: number;
+  confirmed: number;
+  /** First forwards that were not attempt 1. */
+  mislabelled: number;
+}
+
+export const noCounts = (): Counts => ({
+  claims: 0,
+  won: 0,
+  held: 0,
+  split: 0,
+  duplicates: 0,
+  unavailable: 0,
+  forwards: 0,
+  repeated: 0,
+  doubles: 0,
+  lost: 0,
+  expired: 0,
+  confirmed: 0,
+  mislabelled: 0,
+});
+
+interface Grant {
+  readonly voters: Set<number>;
+  untilMs: number;
+}
+
+export class History implements Traffic {
+  readonly violations: string[] = [];
+  readonly counts = noCounts();
+  /** Called after a batch was run and before the voter replies. */
+  afterRan: (link: SimLink, batch: readonly Item[]) => void = () => {};
+  readonly #plan: Plan;
+  readonly #nodes: readonly VoterNode[];
+  readonly #now: () => number;
+  /** Says what happens, where somebody wants to read it. */
+  readonly trace: ((who: string, text: string) => void) | undefined;
+  readonly #quorum: number;
+  readonly #attempts: Attempt[] = [];
+  readonly #byToken = new Map<string, Attempt>();
+  readonly #grants = new Map<string, Grant>();
+  /** By token, then voter: until when the lock that was left for an unknown outcome lives there. */
+  readonly #left = new Map<string, Map<number, number>>();
+  readonly #confirmedMs = new Map<string, number>();
+  readonly #givenUp = new Set<string>();
+  readonly #claimsSent = new WeakSet<Item>();
+  readonly #saidUnknown = new Set<string>();
+  readonly #heardMs = new Map<string, number[]>();
+  readonly #majorityForgotMs: number[] = [];
+  #firstSuccessMs: number | undefined;
+  #grantedOnHold = false;
+
+  constructor(plan: Plan, nodes: readonly VoterNode[], now: () => number, trace?: (who: string, text: string) => void) {
+    this.#plan = plan;
+    this.#nodes = nodes;
+    this.#now = now;
+    this.trace = trace;
+    this.#quorum = quorumOf(plan.voters);
+    for (const node of nodes) node.onLoss = () => this.#lossNoted();
+  }
+
+  violation(text: string): void {
+    this.trace?.('', `VIOLATION ${text}`);
+    this.violations.push(text);
+  }
+
+  // ---- the protocol
+
+  claimed(by: Actor, result: ClaimResult, startedMs: number): void {
+    this.counts.claims += 1;
+    switch (result.kind) {
+      case 'held':
+        if (result.split) this.counts.split += 1;
+        else this.counts.held += 1;
+        if (!result.split && !this.#hasOwnerSince(startedMs)) this.violation(`5 ${by.name} was told of an owner, and there was none`);
+        break;
+      case 'done':
+        this.counts.duplicates += 1;
+        break;
+      case 'unavailable':
+        this.counts.unavailable += 1;
+        break;
+      case 'won':
+        this.counts.won += 1;
+        break;
+    }
+    this.trace?.(by.name, `claim: ${result.kind}${result.kind === 'won' ? ` attempt ${result.lease.attempt}` : ''}`);
+  }
+
+  won(lease: QuorumLease, by: Actor): Attempt {
+    const attempt: Attempt = { lease, by, extendedMs: lease.startedMs, lapsedMs: by.lapsedMs };
+    for (const other of this.#attempts) {
+      if (this.#owns(other) && !(this.#plan.firstStart === 'trust' && this.#majorityForgot(other.lease.startedMs))) this.violation(`1 ${by.name} won attempt ${lease.attempt} while ${describe(other)} is valid`);
+    }
+    if (lease.ballot.claims.some((claim) => claim?.status === 'done')) this.violation(`2 ${by.name} won although a voter had said done`);
+    this.#attempts.push(attempt);
+    this.#byToken.set(lease.ballot.token, attempt);
+    if (lease.attempt > 1) this.counts.confirmed += 1;
+    return attempt;
+  }
+
+  forwarded(attempt: Attempt, labelled: number): void {
+    const nowMs = this.#now();
+    const number = attempt.lease.attempt;
+    const earlier = this.#attempts.filter((other) => other !== attempt && other.forwardedMs !== undefined);
+    attempt.forwardedMs = nowMs;
+    this.counts.forwards += 1;
+    this.trace?.(attempt.by.name, `FORWARD attempt ${number}`);
+    if (labelled !== number) this.violation(`3 attempt ${number} was sent as ${labelled}`);
+    for (const other of earlier) {
+      if (this.#owns(other) && !(this.#plan.firstStart === 'trust' && this.#majorityForgot(other.lease.startedMs))) this.violation(`1 ${describe(attempt)} is forwarded while ${describe(other)} is valid`);
+      if (this.#concludedBefore(other, attempt)) this.violation(`2 ${describe(attempt)} is forwarded although ${describe(other)} was done`);
+      this.#checkKept(other);
+      if (number <= other.lease.attempt && !this.#isForgotten(other, other.lease.startedMs)) {
+        this.violation(`3 attempt ${number} is forwarded after attempt ${other.lease.attempt}`);
+      }
+    }
+    if (earlier.some((other) => other.endedMs === undefined)) this.counts.repeated += 1;
+    if (earlier.length === 0 && number !== 1) this.counts.mislabelled += 1;
+    if (this.#plan.quiet && (earlier.length > 0 || (number !== 1 && !this.#grantedOnHold))) this.violation(`10 attempt ${number} in a quiet run`);
+  }
+
+  /** Never sent. */
+  ended(attempt: Attempt, why: string): void {
+    attempt.endedMs = this.#now();
+    if (why === 'expired') this.counts.expired += 1;
+    this.trace?.(attempt.by.name, `attempt ${attempt.lease.attempt} not sent: ${why}`);
+  }
+
+  unknown(attempt: Attempt, how: string): void {
+    attempt.unknownMs = this.#now();
+    this.trace?.(attempt.by.name, `attempt ${attempt.lease.attempt}: no answer (${how})`);
+  }
+
+  /** The application has acted, whether or not anybody hears of it. */
+  acted(attempt: Attempt, status: number): void {
+    this.trace?.('app', `attempt ${attempt.lease.attempt} of ${attempt.by.name}: ${status}`);
+    if (status !== 200) return;
+    if (this.#firstSuccessMs !== undefined) this.counts.doubles += 1;
+    this.#firstSuccessMs ??= this.#now();
+  }
+
+  answered(attempt: Attempt, status: number): void {
+    this.trace?.(attempt.by.name, `attempt ${attempt.lease.attempt} answered ${status}`);
+    if (status !== 200) attempt.endedMs = this.#now();
+  }
+
+  /** The gateway takes its completion for done on a quorum. */
+  concluded(attempt: Attempt): void {
+    attempt.concludedMs = this.#now();
+    attempt.heardMs = this.#heard(attempt.by.name).slice();
+    this.trace?.(attempt.by.name, `attempt ${attempt.lease.attempt} is complete`);
+  }
+
+  gaveUp(attempt: Attempt): void {
+    attempt.gaveUpMs = this.#now();
+    this.trace?.(attempt.by.name, `attempt ${attempt.lease.attempt}: completion given up`);
+  }
+
+  lost(by: Actor): void {
+    this.counts.lost += 1;
+    this.trace?.(by.name, 'lost its lock');
+    if (this.#plan.quiet) this.violation(`10 ${by.name} lost its lock in a quiet run`);
+  }
+
+  toSender(by: Actor, outcome: Outcome, startedMs: number, lapsedMs: number): void {
+    const { copyWaitMs, budgetMs, maxWaitMs, upstreamTimeoutMs, voterTimeoutMs } = this.#plan;
+    const success = outcome.kind === 'delivered' || outcome.kind === 'duplicate';
+    this.trace?.(by.name, `answers ${outcome.kind}`);
+    if (success && this.#firstSuccessMs === undefined) this.violation(`4 ${by.name} answered ${outcome.kind} before any success`);
+    const tookMs = this.#now() - startedMs;
+    const allowedMs = copyWaitMs + 2 * budgetMs + maxWaitMs + upstreamTimeoutMs + 3 * voterTimeoutMs;
+    if (by.lapsedMs === lapsedMs && tookMs > allowedMs) this.violation(`6 ${by.name} took ${tookMs.toFixed(0)} ms, ${allowedMs} allowed`);
+  }
+
+  /** `satisfied`: whether all senders have had their success. */
+  ends(satisfied: boolean, id: string): void {
+    if (!satisfied) return this.violation('7 a sender is still without success long after everything works again');
+    const shown = this.#nodes.map((node) => node.look(id));
+    const longestMs = Math.max(this.#plan.lockTtlMs, this.#plan.unknownHoldMs);
+    for (const [index, answer] of shown.entries()) {
+      if (answer.status === 'held' && answer.leftMs > longestMs * 1.01) this.violation(`8 a lock on v${index} has ${answer.leftMs} ms left`);
+    }
+    for (const attempt of this.#attempts) {
+      if (attempt.concludedMs === undefined) continue;
+      const forgot = (voter: number): boolean => this.#nodes[voter]!.forgotAtMs.some((forgotMs) => forgotMs >= attempt.heardMs![voter]!);
+      const fine = shown.filter((answer, voter) => answer.status === 'done' || forgot(voter)).length;
+      if (fine < this.#quorum) this.violation(`7 ${describe(attempt)} was taken for done, and ${fine} voters show it`);
+    }
+  }
+
+  // ---- the traffic
+
+  sent(link: SimLink, batch: readonly Item[]): void {
+    for (const item of batch) {
+      if (!('token' in item)) continue;
+      this.#checkReleased(link, item);
+      if (item.op === 'confirm' && !this.#confirmedMs.has(item.token)) this.#confirmedMs.set(item.token, this.#now());
+      if (item.op === 'extend' || item.op === 'heal') this.#checkHold(link, item.token);
+      if (item.op === 'extend') this.#extended(item.token, item.unknown);
+      if (item.op === 'complete') this.#completing(item.token);
+    }
+  }
+
+  ran(link: SimLink, batch: readonly Item[], answer: BatchAnswer): void {
+    const voter = link.node.index;
+    batch.forEach((item, index) => {
+      const given = answer.answers[index]!;
+      this.trace?.(`${link.gateway}→${link.node.name}`, `${spoken(item)}: ${answerSpoken(given)}${answer.held ? ' (on hold)' : ''}`);
+      if (!('token' in item) || given.status !== 'ok') return;
+      if (item.op === 'claim' && answer.held) this.#grantedOnHold = true;
+      if (item.op === 'claim' || item.op === 'extend') this.#granted(item.token, voter, this.#now() + item.lockMs);
+      if (item.op === 'extend' && (item.unknown || this.#left.has(item.token))) this.#leave(item.token, voter, this.#now() + item.lockMs - drift(item.lockMs));
+      if (item.op === 'complete' || item.op === 'release') this.#left.get(item.token)?.delete(voter);
+    });
+    this.afterRan(link, batch);
+  }
+
+  replied(link: SimLink, ranAtMs: number): void {
+    this.#heard(link.gateway)[link.node.index] = ranAtMs;
+  }
+
+  // ---- what the promises mean
+
+  #owns(attempt: Attempt): boolean {
+    return attempt.endedMs === undefined && attempt.concludedMs === undefined && this.#protectedUntilMs(attempt) > this.#now();
+  }
+
+  /** Until when the lock is known to be kept: by the lease, or left behind on a quorum. */
+  #protectedUntilMs(attempt: Attempt): number {
+    const left = this.#left.get(attempt.lease.ballot.token);
+    if (left === undefined || left.size < this.#quorum) return attempt.lease.validUntilMs;
+    const lives = [...left.values()].sort((a, b) => b - a);
+    return Math.max(attempt.lease.validUntilMs, lives[this.#quorum - 1]!);
+  }
+
+  #concludedBefore(done: Attempt, later: Attempt): boolean {
+    if (done.concludedMs === undefined) return false;
+    const decisiveMs = this.#confirmedMs.get(later.lease.ballot.token) ?? later.lease.startedMs;
+    const excused = decisiveMs < done.concludedMs && this.#protectedUntilMs(done) < done.concludedMs;
+    return !excused && !this.#isForgotten(done, Math.min(...(done.heardMs ?? [])));
+  }
+
+  /** Whether what an attempt has written since the given instant may be known to fewer than a quorum. */
+  #isForgotten(attempt: Attempt, sinceMs: number): boolean {
+    const cannotTell = attempt.by.dead || attempt.by.lapsedMs !== attempt.lapsedMs;
+    const wasCut = this.#nodes.some((node) => node.cutAtMs.some((cutMs) => cutMs >= sinceMs));
+    return (cannotTell && wasCut) || this.#majorityForgot(sinceMs);
+  }
+
+  /** Whether fewer than a quorum had their records at some time after the given instant. */
+  #majorityForgot(sinceMs: number): boolean {
+    return this.#majorityForgotMs.some((forgotMs) => forgotMs >= sinceMs);
+  }
+
+  /** A claim sent a second time, or a heal, may not follow the release that its owner has sent to the same voter. */
+  #checkReleased(link: SimLink, item: Extract<Item, { token: string }>): void {
+    const there = `${link.node.index} ${item.token}`;
+    if (item.op === 'release') this.#givenUp.add(there);
+    const puts = item.op === 'heal' || (item.op === 'claim' && this.#claimsSent.has(item));
+    if (item.op === 'claim') this.#claimsSent.add(item);
+    if (puts && this.#givenUp.has(there)) this.violation(`8 ${link.gateway} sent ${item.op} to ${link.node.name} after the release`);
+  }
+
+  #hasOwnerSince(startedMs: number): boolean {
+    for (const grant of this.#grants.values()) {
+      if (grant.voters.size >= this.#quorum && grant.untilMs * 1.01 >= startedMs) return true;
+    }
+    return false;
+  }
+
+  #granted(token: string, voter: number, untilMs: number): void {
+    const grant = this.#grants.get(token) ?? { voters: new Set(), untilMs: 0 };
+    grant.voters.add(voter);
+    grant.untilMs = Math.max(grant.untilMs, untilMs);
+    this.#grants.set(token, grant);
+  }
+
+  #leave(token: string, voter: number, untilMs: number): void {
+    const left = this.#left.get(token) ?? new Map<number, number>();
+    left.set(voter, untilMs);
+    this.#left.set(token, left);
+  }
+
+  #checkHold(link: SimLink, token: string): void {
+    const attempt = this.#byToken.get(token);
+    if (attempt === undefined) return;
+    const { maxHoldMs, budgetMs, voterTimeoutMs } = this.#plan;
+    const overMs = this.#now() - (attempt.lease.startedMs + maxHoldMs + budgetMs + 3 * voterTimeoutMs + attempt.by.lapsedMs);
+    if (overMs > 0) this.violation(`8 ${link.gateway} moves its lock on ${overMs.toFixed(0)} ms after maxHold`);
+  }
+
+  #extended(token: string, unknown: boolean): void {
+    const attempt = this.#byToken.get(token);
+    if (attempt === undefined) return;
+    attempt.extendedMs = this.#now();
+    if (unknown) this.#saidUnknown.add(token);
+  }
+
+  #completing(token: string): void {
+    const attempt = this.#byToken.get(token);
+    if (attempt !== undefined) this.#checkKept(attempt);
+  }
+
+  /** Whether an attempt that is over without an end was held on to for as long as it could be. */
+  #checkKept(attempt: Attempt): void {
+    const { by, lease } = attempt;
+    const ended = attempt.endedMs ?? attempt.concludedMs ?? attempt.gaveUpMs;
+    if (ended !== undefined || by.dead || by.lapsedMs !== attempt.lapsedMs || lease.validUntilMs > this.#now()) return;
+    const { lockTtlMs, voterTimeoutMs } = this.#plan;
+    if (attempt.unknownMs !== undefined) {
+      const due = this.#now() > attempt.unknownMs + 2 * voterTimeoutMs && by.refusedMs < attempt.unknownMs;
+      if (due && !this.#saidUnknown.has(lease.ballot.token)) this.violation(`9 ${describe(attempt)} left no word that its outcome is unknown`);
+    } else if (Math.max(attempt.extendedMs, by.refusedMs) < lease.validUntilMs - lockTtlMs / 3 - 2 * voterTimeoutMs) {
+      this.violation(`9 ${describe(attempt)} ran out without being extended`);
+    }
+  }
+
+  #lossNoted(): void {
+    if (this.#nodes.filter((node) => node.learning).length >= this.#quorum) this.#majorityForgotMs.push(this.#now());
+  }
+
+  #heard(gateway: string): number[] {
+    const heard = this.#heardMs.get(gateway) ?? this.#nodes.map(() => 0);
+    this.#heardMs.set(gateway, heard);
+    return heard;
+  }
+}
+
+function describe(attempt: Attempt): string {
+  return `attempt ${attempt.lease.attempt} of ${attempt.by.name}`;
+}
+
+function spoken(item: Item): string {
+  const token = 'token' in item ? ` ${item.token.slice(0, 4)}` : '';
+  const attempt = 'attempt' in item ? ` attempt ${item.attempt}` : '';
+  const more = item.op === 'release' && item.takeBack ? ' take back' : item.op === 'extend' && item.unknown ? ' unknown' : '';
+  return `${item.op}${token}${attempt}${more}`;
+}
+
+function answerSpoken(answer: BatchAnswer['answers'][number]): string {
+  switch (answer.status) {
+    case 'ok':
+      return `ok ${answer.attempt}${answer.counted ? '' : ' not counted'}`;
+    case 'held':
+      return `held by ${answer.token.slice(0, 4)} for ${answer.leftMs} ms`;
+    case 'hello':
+      return `hello${answer.hold === '' ? '' : ` hold=${answer.hold} for ${answer.leftMs} ms`}`;
+    default:
+      return answer.status;
+  }
+}

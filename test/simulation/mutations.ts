@@ -1,0 +1,411 @@
+/**
+ * The rules of the protocol, each with what the code looks like without it, and the kind of runs in which it shows
+ * soonest. A mutation that is found within `quickly` runs is part of `npm test`; the others are hunted by
+ * `npm run simulate -- --mutations`, and docs/simulation.md says after how many runs they were found.
+ */
+import type { Patch } from './patch.ts';
+
+export interface Mutation {
+  readonly name: string;
+  /** Where the rule stands in the protocol. */
+  readonly rule: string;
+  readonly patches: readonly Patch[];
+  /** Taken out of the world rather than of the code: connections deliver in order. */
+  readonly unordered?: true;
+  readonly voters: 3 | 5;
+  readonly profile?: string;
+  /** Found within so many runs in tests; undefined: too rare for them. */
+  readonly quickly?: number;
+  /** Why nothing is broken without it. */
+  readonly belt?: string;
+}
+
+export function mutationCalled(name: string | undefined): Mutation | undefined {
+  if (name === undefined) return undefined;
+  const found = MUTATIONS.find((mutation) => mutation.name === name);
+  if (found === undefined) throw new Error(`no rule is called ${name}`);
+  return found;
+}
+
+const model = 'src/redis/model.ts';
+const claims = 'src/redis/claims.ts';
+
+export const MUTATIONS: readonly Mutation[] = [
+  {
+    name: 'confirm skipped',
+    rule: '2 confirm',
+    voters: 3,
+    patches: [{ file: claims, find: 'decision.attempt > 1 ?', put: 'decision.attempt > Infinity ?' }],
+  },
+  {
+    name: 'confirm without the lock',
+    rule: '2 confirm: lock not ours → fails',
+    voters: 3,
+    patches: [
+      {
+        file: model,
+        find: "case 'confirm': { if (record?.done) return done(); if (!ours) return { status: 'lost', floor: rec.floor };",
+        put: "case 'confirm': { if (record?.done) return done(); if (!ours) { rec.attempt = Math.max(rec.attempt, item.attempt); open(now + item.recordMs); return ok(counted); }",
+      },
+    ],
+  },
+  {
+    name: 'confirm does not look for done',
+    rule: '2 confirm: done → a duplicate after all',
+    voters: 3,
+    profile: 'straddling',
+    patches: [
+      {
+        file: model,
+        find: "case 'confirm': { if (record?.done) return done();",
+        put: "case 'confirm': { if (record?.done) return ok(counted);",
+      },
+    ],
+  },
+  {
+    name: 'confirm does not raise the record',
+    rule: '2 confirm: attempt := max(attempt, given)',
+    voters: 3,
+    patches: [
+      {
+        file: model,
+        find: "if (!ours) return { status: 'lost', floor: rec.floor }; rec.attempt = Math.max(rec.attempt, item.attempt); open(",
+        put: "if (!ours) return { status: 'lost', floor: rec.floor }; open(",
+      },
+    ],
+  },
+  {
+    name: 'release of the lock of another',
+    rule: '2 release: only if the lock is ours',
+    voters: 3,
+    patches: [
+      {
+        file: model,
+        find: "case 'release': { if (!ours) return { status: 'lost', floor: rec.floor };",
+        put: "case 'release': { if (!ours) { this.#put(item.id, { lock: undefined }); return { status: 'lost', floor: rec.floor }; }",
+      },
+    ],
+  },
+  {
+    name: 'taken back after bytes were sent',
+    rule: '2 release: no byte was sent',
+    voters: 3,
+    patches: [{ file: claims, find: 'ballot.takeBack = !sent;', put: 'ballot.takeBack = true;' }],
+  },
+  {
+    name: 'taken back without the lock',
+    rule: '2 release: own lock',
+    voters: 3,
+    patches: [
+      {
+        file: model,
+        find: "case 'release': { if (!ours) return { status: 'lost', floor: rec.floor };",
+        put: "case 'release': { if (!ours) { if (item.takeBack && record && !record.done && rec.attempt > 0) { rec.attempt -= 1; open(record.untilMs); } return { status: 'lost', floor: rec.floor }; }",
+      },
+    ],
+  },
+  {
+    name: 'taken back whatever the record says',
+    rule: '2 release: exactly the number this claim wrote (second belt)',
+    voters: 3,
+    patches: [{ file: model, find: '&& rec.attempt === ours.attempt', put: '' }],
+  },
+  {
+    name: 'taken back where it was not counted',
+    rule: '2 release: this voter counted the claim',
+    voters: 3,
+    patches: [{ file: model, find: 'item.takeBack && ours.counted &&', put: 'item.takeBack &&' }],
+  },
+  {
+    name: 'extend without the lock',
+    rule: '2 extend: only if the lock is ours',
+    voters: 3,
+    profile: 'asleep',
+    patches: [
+      {
+        file: model,
+        find: "case 'extend': { if (!ours) return { status: 'lost', floor: rec.floor }; this.#put(item.id, { lock: { ...ours, unknown: ours.unknown || item.unknown, untilMs: now + item.lockMs } }); return ok(ours.counted && counted);",
+        put: "case 'extend': { if (lock && !ours) return { status: 'lost', floor: rec.floor }; this.#put(item.id, { lock: { token: item.token, attempt: 0, counted, unknown: item.unknown, untilMs: now + item.lockMs } }); return ok(counted);",
+      },
+    ],
+  },
+  {
+    name: 'same token for every round',
+    rule: '3.5 a fresh token',
+    voters: 3,
+    patches: [
+      { file: claims, find: 'for (;;) { const startedMs', put: 'const same = {}; for (;;) { const startedMs' },
+      { file: claims, find: 'const { ballot, verdict } =', put: 'globalThis.claimUnderWay = same; const { ballot, verdict } =' },
+    ],
+  },
+  {
+    name: 'oks of voters on hold counted',
+    rule: '2 claim: ok, not counted',
+    voters: 3,
+    profile: 'everything',
+    patches: [
+      { file: 'src/redis/decide.ts', find: 'if (vote.counted) oks += 1;', put: 'oks += 1;' },
+      { file: 'src/redis/ballots.ts', find: 'if (reply.status === \'ok\' && reply.counted && voter.counts(reply, id)) return FOR;', put: "if (reply.status === 'ok') return FOR;" },
+    ],
+  },
+  {
+    name: 'boots not compared',
+    rule: '2 an acknowledgement counts only for the boot that gave it',
+    voters: 3,
+    profile: 'acknowledged',
+    patches: [{ file: 'src/redis/voter.ts', find: "reply.boot !== '' && reply.boot === this.#boots.get(this.#lane(id))", put: "reply.boot !== '' && id !== ''" }],
+  },
+  {
+    name: 'no heal',
+    rule: '4 watchdog heals',
+    voters: 3,
+    profile: 'rolling',
+    patches: [{ file: claims, find: "!== 'lost' || lease.ballot.over) return;", put: "!== 'never') return;" }],
+  },
+  {
+    name: 'heal after the release',
+    rule: '4 a lock that was given up is not put back',
+    voters: 3,
+    profile: 'gateways',
+    patches: [{ file: claims, find: "!== 'lost' || lease.ballot.over) return;", put: "!== 'lost') return;" }],
+  },
+  {
+    name: 'no watchdog',
+    rule: '4 watchdog',
+    voters: 3,
+    patches: [{ file: 'src/core/lease.ts', find: 'if (stopped.aborted || clock.now() >= untilMs) return;', put: 'if (untilMs > 0) return;' }],
+  },
+  {
+    name: 'completing without end',
+    rule: '4 maxHold',
+    voters: 3,
+    patches: [{ file: 'src/redis/settling.ts', find: 'this.#clock.now() - lease.startedMs > this.#maxHoldMs', put: 'this.#maxHoldMs === 0' }],
+  },
+  {
+    name: 'validity not checked at the first byte',
+    rule: '3 validity on the very turn of the first byte',
+    voters: 3,
+    profile: 'asleep',
+    patches: [{ file: 'src/core/handle.ts', find: '() => lease.mayStart());', put: '() => true);' }],
+  },
+  {
+    name: 'validity not checked when won',
+    rule: '3.2 elapsed + drift < lockTtl − minWork',
+    voters: 3,
+    profile: 'asleep',
+    patches: [{ file: claims, find: "if (lease.mayStart()) return { kind: 'won', lease };", put: "if (lease.attempt > 0) return { kind: 'won', lease };" }],
+  },
+  {
+    name: 'completed once only',
+    rule: '4 settle: until a quorum has acknowledged',
+    voters: 3,
+    profile: 'lossy',
+    patches: [
+      {
+        file: 'src/redis/settling.ts',
+        find: "if ((await this.#completeOnce(lease, content, acks)) === 'short') this.#track(this.#completeOn(lease, content, acks));",
+        put: 'await this.#completeOnce(lease, content, acks);',
+      },
+    ],
+  },
+  {
+    name: 'lock not kept while completing',
+    rule: '4 settle: goes on extending',
+    voters: 3,
+    profile: 'lossy',
+    patches: [{ file: 'src/redis/settling.ts', find: 'await this.#extend(lease);', put: '' }],
+  },
+  {
+    name: 'one done is not enough',
+    rule: '3.1 one done is a duplicate',
+    voters: 3,
+    patches: [
+      { file: 'src/redis/decide.ts', find: 'if (done) return answered', put: 'if (done && oks < quorum) return answered' },
+      { file: claims, find: 'if (late) return', put: 'if (late && late.attempt < 0) return' },
+    ],
+  },
+  {
+    name: 'holders not told apart',
+    rule: '3.3 one foreign token',
+    voters: 3,
+    profile: 'storm',
+    patches: [
+      { file: 'src/redis/decide.ts', find: 'holders.get(vote.token)', put: "holders.get('')" },
+      { file: 'src/redis/decide.ts', find: 'holders.set(vote.token, holder)', put: "holders.set('', holder)" },
+    ],
+  },
+  {
+    name: 'released on an unknown outcome',
+    rule: '4 uncertain: the lock is left',
+    voters: 3,
+    patches: [{ file: 'src/core/settle.ts', find: "return { claim: 'leave' };", put: "return { claim: 'release', sent: true };" }],
+  },
+  {
+    name: 'completed on a failure',
+    rule: '4 settle: the table',
+    voters: 3,
+    patches: [{ file: 'src/core/settle.ts', find: 'completes(route, result.reply.status) ?', put: 'result.reply.status > 0 ?' }],
+  },
+  {
+    name: 'late success not completed',
+    rule: '4 uncertain: a late success completes',
+    voters: 3,
+    patches: [{ file: 'src/core/handle.ts', find: 'if (completes(route, reply.status)) await gate.claims.complete', put: 'if (reply.status === 0) await gate.claims.complete' }],
+  },
+  {
+    name: 'unknown hold not set',
+    rule: '4 uncertain: unknownHold',
+    voters: 3,
+    patches: [{ file: claims, find: 'await this.#ballots.extend(ballot, this.#options.unknownHoldMs);', put: 'await Promise.resolve();' }],
+  },
+  {
+    name: 'no lock hold after a restart',
+    rule: '6 hold=locks',
+    voters: 3,
+    profile: 'voters',
+    patches: [{ file: model, find: "keeps === 'locks' ? this.#now() + lockHoldMs(longest) : Infinity", put: "keeps === 'locks' ? 0 : Infinity" }],
+  },
+  {
+    name: 'no hold after memory loss',
+    rule: '6 hold=records',
+    voters: 3,
+    profile: 'amnesia',
+    patches: [
+      { file: model, find: "keeps === 'locks' ? this.#now() + lockHoldMs(longest) : Infinity", put: "keeps === 'locks' ? this.#now() + lockHoldMs(longest) : 0" },
+    ],
+  },
+  {
+    name: 'a learner counts after the lock hold',
+    rule: '6 hold=records, without end',
+    voters: 3,
+    profile: 'amnesia',
+    patches: [{ file: model, find: "keeps === 'locks' ? this.#now() + lockHoldMs(longest) : Infinity", put: 'this.#now() + lockHoldMs(longest)' }],
+  },
+  {
+    name: 'a restart replaces the hold of a learner',
+    rule: '6 unless hold=records is set',
+    voters: 3,
+    profile: 'on hold',
+    patches: [{ file: model, find: "why === 'locks' && this.#held() ? this.#hold!.why : why", put: 'why' }],
+  },
+  {
+    name: 'a hold is not begun again by a restart',
+    rule: '6 hold=locks, while on hold',
+    voters: 3,
+    profile: 'on hold',
+    patches: [
+      {
+        file: model,
+        find: "this.#hold = { why: keeps, untilMs: keeps === 'locks' ?",
+        put: "this.#hold = { why: keeps, untilMs: this.#held() ? this.#hold!.untilMs : keeps === 'locks' ?",
+      },
+    ],
+  },
+  {
+    name: 'taught before its locks have run out',
+    rule: '6 re-sync: after the lock hold',
+    voters: 3,
+    profile: 'amnesia',
+    patches: [{ file: 'src/redis/recovery.ts', find: 'if (this.#clock.now() - sinceMs < lockHoldMs(this.#options.lifeMs)) return;', put: 'if (sinceMs < 0) return;' }],
+  },
+  {
+    name: 'taught by fewer than a quorum',
+    rule: '6 re-sync: q voters whose records are whole',
+    voters: 3,
+    profile: 'amnesia',
+    patches: [{ file: 'src/redis/recovery.ts', find: 'whole.slice(0, quorum)', put: 'whole.slice(0, quorum - 1)' }],
+  },
+  {
+    name: 'taught without looking at boots',
+    rule: '6 re-sync: clears the hold if all boots are unchanged',
+    voters: 3,
+    profile: 'amnesia',
+    patches: [
+      { file: 'src/redis/resync.ts', find: 'voters.every((voter, index) => voter.boot === boots[index])', put: 'voters.length === boots.length' },
+      { file: 'src/redis/voter.ts', find: 'if (boot !== this.boot) return;', put: "if (boot === '') return;" },
+      { file: model, find: 'if (boot !== this.#boot() || !this.#held() ||', put: "if (boot === '' || !this.#held() ||" },
+    ],
+  },
+  {
+    name: 'a majority that forgot is never let count',
+    rule: '6 majority forgotten',
+    voters: 3,
+    profile: 'amnesia',
+    patches: [{ file: 'src/redis/recovery.ts', find: 'return nothingToWaitFor || this.#clock.now() - this.#forgottenSinceMs >= this.#options.recoverAfterMs;', put: 'return nothingToWaitFor;' }],
+  },
+  {
+    name: 'not told again after a power cut',
+    rule: '6 gateways send again what they touched',
+    voters: 3,
+    profile: 'voters',
+    patches: [{ file: claims, find: 'this.#settling.tellUntilAnswered(voter, [...before, ...this.#recent.all()])', put: 'before.length' }],
+  },
+  {
+    name: 'trust without a boot',
+    rule: '6 boots checked before a hold is cleared',
+    voters: 3,
+    profile: 'first start',
+    patches: [{ file: model, find: "if (boot !== this.#boot() || !this.#held() ||", put: "if (boot === '' || !this.#held() ||" }],
+  },
+  {
+    name: 'trust from memory',
+    rule: '6 firstStart: trust only if no voter has any key',
+    voters: 3,
+    profile: 'first start',
+    patches: [{ file: 'src/redis/voters.ts', find: 'const answered = await Promise.all(empty.map((voter) => voter.greet()));', put: 'const answered = empty.map(() => true);' }],
+  },
+  {
+    name: 'claim sent again after its release',
+    rule: '2 NOSCRIPT: without items whose caller gave up',
+    voters: 3,
+    profile: 'network',
+    patches: [{ file: 'src/redis/voter.ts', find: 'if (claim) claim.withdrawn = true;', put: 'if (claim) claim.withdrawn = false;' }],
+  },
+  {
+    name: 'minority oks not released',
+    rule: '3 released likewise',
+    voters: 3,
+    profile: 'storm',
+    patches: [
+      {
+        file: claims,
+        find: "replies[index] = this.#voters[index]!.ask({ op: 'release', id, token, takeBack: true });",
+        put: '',
+      },
+    ],
+  },
+  {
+    name: 'voters on hold do not write completions',
+    rule: '6 all writes go to held voters too',
+    voters: 3,
+    profile: 'amnesia',
+    patches: [
+      {
+        file: model,
+        find: "if (ours) this.#put(item.id, { lock: undefined }); if (item.attempt <= rec.floor)",
+        put: "if (ours) this.#put(item.id, { lock: undefined }); if (!counted) return ok(false); if (item.attempt <= rec.floor)",
+      },
+    ],
+  },
+  {
+    name: 'done of voters on hold not believed',
+    rule: "6 held voters' done answers count",
+    voters: 3,
+    profile: 'amnesia',
+    patches: [
+      {
+        file: model,
+        find: "if (this.#marker === undefined) return { status: 'no-marker' }; if (record?.done) return done();",
+        put: "if (this.#marker === undefined) return { status: 'no-marker' }; if (record?.done) return counted ? done() : { status: 'error', message: 'on hold' };",
+      },
+    ],
+  },
+  {
+    name: 'connections do not keep order',
+    rule: '2 order per connection',
+    voters: 3,
+    profile: 'storm',
+    unordered: true,
+    patches: [],
+  },
+];

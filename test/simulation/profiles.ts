@@ -1,0 +1,140 @@
+/**
+ * Kinds of runs. Each looks for trouble in its own place, and mixes what belongs together: rare schedules become
+ * frequent enough to be met within some thousand seeds.
+ */
+import { crowded, lastMinute, mixed, tireless, troubled, willing } from './application-plans.ts';
+import { minorityAway, oneByOne, oneVoterUnextended, restartedTwice, some, soonAfter, type FaultPlan } from './fault-plans.ts';
+import { FAULT_KINDS, type ApplicationPlan } from './plan.ts';
+import type { Random } from './random.ts';
+
+export interface Profile {
+  readonly name: string;
+  readonly weight: number;
+  readonly quiet?: true;
+  /** Messages are lost and late already while gateways and voters meet for the first time. */
+  readonly troubledStart?: true;
+  readonly gateways: readonly [number, number];
+  readonly copies: readonly [number, number];
+  /** When copies come after the first, in lives of a lock. */
+  readonly spread: readonly (readonly [number, number])[];
+  readonly loss: number;
+  readonly tail: number;
+  /** Probability that what comes late comes about the deadline of a voter, and not about the end of a lock. */
+  readonly tailInTime: number;
+  /** Probability of `firstStart: trust`, and of an append-only file. */
+  readonly trust: number;
+  readonly aof: number;
+  /** How long until everything is calm, and the time limit for the application, in lives of a lock. */
+  readonly lasts: readonly [number, number];
+  readonly patience: readonly [number, number];
+  readonly application: (random: Random, lockTtlMs: number) => ApplicationPlan;
+  readonly faults: FaultPlan;
+}
+
+const ordinary: Omit<Profile, 'name' | 'weight'> = {
+  gateways: [2, 3],
+  copies: [2, 3],
+  spread: [[0, 0], [0, 0.003], [0, 0.05], [0, 0.3], [0, 1], [0, 2]],
+  loss: 0,
+  tail: 0,
+  tailInTime: 0.5,
+  trust: 0.9,
+  aof: 0.8,
+  lasts: [0.7, 2.5],
+  patience: [0.1, 1.5],
+  application: mixed,
+  faults: () => [],
+};
+
+export const PROFILES: readonly Profile[] = [
+  // Many at once, at most a minority of voters away from the start: one forward, attempt 1, nobody left behind.
+  { ...ordinary, name: 'storm', weight: 2, quiet: true, trust: 1, gateways: [2, 4], copies: [3, 6], patience: [3, 4], application: willing, faults: minorityAway },
+  // Voters restart empty one after another, each after the one before is whole again: no lock may be lost. One copy, so
+  // that its lock begins on every voter: one that begins on a bare quorum is lost with any of its voters.
+  {
+    ...ordinary,
+    name: 'rolling',
+    weight: 1,
+    quiet: true,
+    copies: [1, 1],
+    aof: 0,
+    lasts: [4, 6],
+    patience: [6, 7],
+    application: tireless,
+    faults: oneByOne,
+  },
+  // Requests and replies are lost, or come late.
+  { ...ordinary, name: 'lossy', weight: 3, loss: 0.3, tail: 0.1 },
+  { ...ordinary, name: 'slow', weight: 2, tail: 0.25 },
+  { ...ordinary, name: 'application', weight: 2, loss: 0.1, application: troubled },
+  { ...ordinary, name: 'network', weight: 2, loss: 0.05, tail: 0.05, faults: some(['cut', 'stall', 'deaf', 'freeze', 'script flush']) },
+  { ...ordinary, name: 'voters', weight: 2, tail: 0.05, faults: some(['kill', 'power cut', 'freeze', 'cut']) },
+  {
+    ...ordinary,
+    name: 'amnesia',
+    weight: 2,
+    loss: 0.1,
+    lasts: [1, 5],
+    faults: some(['empty restart', 'flush', 'power cut', 'kill', 'freeze']),
+  },
+  { ...ordinary, name: 'gateways', weight: 2, loss: 0.1, application: troubled, faults: some(['lapse', 'death', 'cut']) },
+  { ...ordinary, name: 'everything', weight: 3, loss: 0.15, tail: 0.05, application: troubled, faults: some(FAULT_KINDS) },
+  // What was in flight while voters were trusted for the first time.
+  {
+    ...ordinary,
+    name: 'first start',
+    weight: 1,
+    troubledStart: true,
+    trust: 1,
+    tail: 0.2,
+    lasts: [1, 3],
+    faults: some(['flush', 'flush', 'stall', 'empty restart'], ['trust', 'hello', 'claim', 'complete']),
+  },
+  // A gateway sleeps between its claim and its first byte.
+  {
+    ...ordinary,
+    name: 'asleep',
+    weight: 1,
+    lasts: [2, 4],
+    spread: [[0, 0.3], [0, 1], [0, 2]],
+    application: crowded,
+    faults: soonAfter(['claim', 'claim', 'confirm'], ['lapse']),
+  },
+  // Voters lose what they have just acknowledged.
+  {
+    ...ordinary,
+    name: 'acknowledged',
+    weight: 1,
+    loss: 0.25,
+    lasts: [1, 3],
+    faults: soonAfter(['claim', 'complete', 'complete', 'extend'], ['empty restart', 'power cut', 'flush', 'stall', 'cut']),
+  },
+  // A claim that reads one voter before a completion comes there, and another after the lock has run out there.
+  {
+    ...ordinary,
+    name: 'straddling',
+    weight: 1,
+    tail: 0.4,
+    tailInTime: 1,
+    copies: [5, 7],
+    spread: [[0, 0], [0.8, 1.05]],
+    lasts: [1.4, 1.6],
+    patience: [1.2, 1.5],
+    application: lastMinute,
+    faults: oneVoterUnextended,
+  },
+  // A hold that has not run out when its voter starts again.
+  {
+    ...ordinary,
+    name: 'on hold',
+    weight: 1,
+    trust: 0,
+    aof: 0.9,
+    copies: [3, 4],
+    spread: [[0, 0.01], [0.5, 3]],
+    lasts: [4, 6],
+    patience: [5, 6],
+    application: tireless,
+    faults: restartedTwice,
+  },
+];

@@ -1,0 +1,42 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { explore } from './explore.ts';
+import { MUTATIONS } from './mutations.ts';
+import { patched } from './patch.ts';
+import { run } from './run.ts';
+
+/** Enough for every kind of runs some hundred times; `npm run simulate` looks further. */
+for (const [voters, runs] of [[3, 30_000], [5, 20_000]] as const) {
+  test(`N = ${voters}: every promise is kept in ${runs} seeded runs`, async () => {
+    const { found, runs: done } = await explore({ voters, firstSeed: 1, runs });
+    const told = found.slice(0, 10).map(({ seed, violations }) => `${violations[0]}: npm run simulate -- --voters ${voters} --seed ${seed} --trace`);
+    assert.deepEqual(told, []);
+    assert.equal(done, runs);
+  });
+}
+
+test('a seed is one schedule, alone and among others', async () => {
+  const traceOf = async (seed: number): Promise<string[]> => {
+    const lines: string[] = [];
+    await run({ seed, voters: 3, trace: (line) => lines.push(line) });
+    return lines;
+  };
+  const seeds = [1, 2, 3, 4, 5, 6, 7, 8];
+  const together = await Promise.all(seeds.map(traceOf));
+  for (const seed of seeds.reverse()) assert.deepEqual(await traceOf(seed), together[seed - 1]);
+});
+
+for (const { name, rule, voters, profile, quickly } of MUTATIONS) {
+  if (quickly === undefined) continue;
+  test(`without its rule a promise is broken: ${name} (protocol ${rule})`, async () => {
+    const { found } = await explore({ voters, profile, firstSeed: 1, runs: quickly, mutation: name, untilFound: true });
+    assert.notEqual(found.length, 0, `nothing in ${quickly} runs`);
+  });
+}
+
+test('a rule that was rewritten is not left unproven in silence', () => {
+  const patch = { file: 'a.ts', find: 'if (a.isOurs(b, c)) return;', put: ';' };
+  assert.equal(patched('x();\nif (\n  a.isOurs(\n    b,\n    c,\n  )\n)\n  return;\ny();', patch), 'x();\n;\ny();');
+  assert.throws(() => patched('if (a.isMine(b, c)) return;', patch), /0 places in a.ts/);
+  assert.throws(() => patched('if (a.isOurs(b, c)) return; if (a.isOurs(b, c)) return;', patch), /2 places in a.ts/);
+});
