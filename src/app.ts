@@ -84,10 +84,11 @@ export async function startApp(config: Config, { clock, logDestination }: AppDep
     await createAdmin({
       ...config.admin,
       ready: () => {
-        if (drainingSinceMs !== undefined) return { ready: false, reason: 'draining' };
-        if (server === undefined) return { ready: false, reason: 'starting' };
-        if (running.readiness.requireQuorum && !claims.available()) return { ready: false, reason: 'no quorum' };
-        return { ready: true };
+        const { voters } = claims;
+        if (drainingSinceMs !== undefined) return { ready: false, reason: 'draining', voters };
+        if (server === undefined) return { ready: false, reason: 'starting', voters };
+        if (running.readiness.requireQuorum && !claims.available()) return { ready: false, reason: 'no quorum', voters };
+        return { ready: true, voters };
       },
       drain: beginDraining,
       metrics: registry,

@@ -29,7 +29,12 @@ export type RouteLabels = Pick<Route, 'name' | 'secretNames'>;
 /** What became of the configuration when it was read anew. */
 export type ConfigRead =
   /** `waiting`: settings that changed and that only a restart brings. */
-  | { readonly kind: 'applied'; readonly routes: readonly RouteLabels[]; readonly waiting: readonly string[]; readonly warnings: readonly string[] }
+  | {
+      readonly kind: 'applied';
+      readonly routes: readonly RouteLabels[];
+      readonly waiting: readonly string[];
+      readonly warnings: readonly string[];
+    }
   | { readonly kind: 'unchanged' }
   | { readonly kind: 'refused'; readonly complaints: readonly string[] };
 
@@ -99,13 +104,33 @@ export function createEvents(options: EventsOptions): AppEvents {
     buffered: (bytes) => metrics.buffered.set(bytes),
     memoryLost(node, wallMs) {
       metrics.memoryLost.inc({ node });
-      log.error({ node, beforeMs: wallMs }, 'a majority of the voters lost its memory: events handled before this time may be forwarded again');
+      log.error(
+        { node, beforeMs: wallMs },
+        'a majority of the voters lost its memory: events handled before this time may be forwarded again',
+      );
     },
-    voterState(node, state) {
+    voterState(node, state, details) {
       const before = states.get(node);
       states.set(node, state);
       showState(node, state);
-      if (before !== state) log[state === 'up' ? 'info' : 'warn']({ node, state, before }, 'voter changed its state');
+      if (before === state && state !== 'held') return;
+      const { why, leftMs, lastedMs } = details ?? {};
+      const more = {
+        ...(why !== undefined && { why }),
+        ...(leftMs !== undefined && { leftMs }),
+        ...(lastedMs !== undefined && { lastedMs: rounded(lastedMs) }),
+      };
+      log[state === 'up' ? 'info' : 'warn']({ node, state, before, ...more }, 'voter changed its state');
+    },
+    voterEviction(node, policy, evictedKeys) {
+      const unsafe = policy !== undefined && policy !== 'noeviction';
+      metrics.unsafeEviction.set({ node }, unsafe ? 1 : 0);
+      if (evictedKeys !== undefined) metrics.evictedKeys.set({ node }, evictedKeys);
+      if (unsafe)
+        log.warn(
+          { node, policy, evictedKeys },
+          'a voter drops keys when its memory is full: it needs maxmemory-policy noeviction',
+        );
     },
     voterError(node, errorClass) {
       metrics.voterErrors.inc({ node, class: errorClass });
@@ -118,15 +143,22 @@ export function createEvents(options: EventsOptions): AppEvents {
       if (read.kind !== 'refused') metrics.reloadTimestamp.set(wallMs / 1000);
       switch (read.kind) {
         case 'refused':
-          return log.error({ path, complaints: read.complaints }, 'the configuration is refused as a whole; the one before stays');
+          return log.error(
+            { path, complaints: read.complaints },
+            'the configuration is refused as a whole; the one before stays',
+          );
         case 'unchanged':
           return log.debug({ path }, 'the configuration is what it was');
         case 'applied': {
           const { routes: now, waiting, warnings } = read;
           routes.change(now);
           metrics.restartNeeded.set(waiting.length > 0 ? 1 : 0);
-          log.info({ path, routes: now.map(({ name }) => name), ...(warnings.length > 0 && { warnings }) }, 'configuration reloaded');
-          if (waiting.length > 0) log.warn({ path, settings: waiting }, 'these settings need a restart, and stay as they were until then');
+          log.info(
+            { path, routes: now.map(({ name }) => name), ...(warnings.length > 0 && { warnings }) },
+            'configuration reloaded',
+          );
+          if (waiting.length > 0)
+            log.warn({ path, settings: waiting }, 'these settings need a restart, and stay as they were until then');
         }
       }
     },
@@ -143,8 +175,7 @@ function countDelivery(metrics: Metrics, report: DeliveryReport): void {
   const { route, outcome, reason, status, totalMs, upstreamMs } = report;
   metrics.deliveries.inc({ route, outcome });
   if (outcome === 'rejected') metrics.rejections.inc({ route, reason: reason ?? 'bad_request' });
-  if (outcome === 'unreachable' || outcome === 'uncertain')
-    metrics.failures.inc({ route, reason: reason ?? 'error' });
+  if (outcome === 'unreachable' || outcome === 'uncertain') metrics.failures.inc({ route, reason: reason ?? 'error' });
   metrics.duration.observe({ route }, totalMs / 1000);
   metrics.overhead.observe({ route }, Math.max(0, totalMs - (upstreamMs ?? 0)) / 1000);
   if (upstreamMs !== undefined)
@@ -193,7 +224,14 @@ const REASONS: Record<RejectReason | 'method' | 'upgrade' | 'slow', true> = {
   slow: true,
 };
 /** Why there was no answer of the application; `error` is a bug of the gateway. */
-const FAILURES = { connect: true, connect_timeout: true, headers_timeout: true, timeout: true, reset: true, error: true } as const;
+const FAILURES = {
+  connect: true,
+  connect_timeout: true,
+  headers_timeout: true,
+  timeout: true,
+  reset: true,
+  error: true,
+} as const;
 const PROXIED: Record<ProxyReport['outcome'], true> = {
   proxied: true,
   unreachable: true,
@@ -266,7 +304,15 @@ function createMetrics({ nodes, registry, upstreamTimeoutMs, version, wallMs }: 
     completions: gauge('completions_pending', 'Done events that a quorum has not acknowledged yet.'),
     voterState: gauge('voter_state', 'State of each voter: 1 for the current one.', ['node', 'state']),
     voterErrors: counter('voter_errors_total', 'Voters that gave no usable answer, by class.', ['node', 'class']),
-    memoryLost: counter('memory_lost_total', 'Voters that count again although no quorum knew what they had forgotten.', ['node']),
+    memoryLost: counter(
+      'memory_lost_total',
+      'Voters that count again although no quorum knew what they had forgotten.',
+      ['node'],
+    ),
+    unsafeEviction: gauge('voter_unsafe_eviction', '1 for voters that may forget events when their memory is full.', [
+      'node',
+    ]),
+    evictedKeys: gauge('voter_evicted_keys', 'Keys that a voter has dropped because its memory was full.', ['node']),
     voterCommand: histogram('voter_command_seconds', 'One batch on a voter.', ['node'], SHORT),
     quorum: gauge('quorum_available', '1 while a majority of the voters counts.'),
     inFlight: gauge('in_flight', 'Deliveries not answered yet.', ['route']),
@@ -277,15 +323,28 @@ function createMetrics({ nodes, registry, upstreamTimeoutMs, version, wallMs }: 
       'reason',
     ]),
     buffered: gauge('buffered_bytes', 'Bytes of bodies in memory, of deliveries and replies.'),
-    secretUsed: counter('secret_used_total', 'Signatures that held, by the secret that made them.', ['route', 'secret']),
-    observed: counter('observed_total', 'Deliveries forwarded that would have been stopped, by what they would have become.', [
+    secretUsed: counter('secret_used_total', 'Signatures that held, by the secret that made them.', [
       'route',
-      'outcome',
+      'secret',
     ]),
+    observed: counter(
+      'observed_total',
+      'Deliveries forwarded that would have been stopped, by what they would have become.',
+      ['route', 'outcome'],
+    ),
     reloads: counter('config_reloads_total', 'Times that the configuration was read anew, by result.', ['result']),
-    reloadSuccessful: gauge('config_last_reload_successful', '1 unless the configuration as it lies there was refused.'),
-    reloadTimestamp: gauge('config_last_reload_timestamp_seconds', 'When the configuration was last read and found right.'),
-    restartNeeded: gauge('config_restart_needed', '1 while the configuration says something that only a restart brings.'),
+    reloadSuccessful: gauge(
+      'config_last_reload_successful',
+      '1 unless the configuration as it lies there was refused.',
+    ),
+    reloadTimestamp: gauge(
+      'config_last_reload_timestamp_seconds',
+      'When the configuration was last read and found right.',
+    ),
+    restartNeeded: gauge(
+      'config_restart_needed',
+      '1 while the configuration says something that only a restart brings.',
+    ),
   };
   gauge('build_info', 'The version that runs.', ['version']).set({ version }, 1);
   collectDefaultMetrics({ register: registry });
@@ -325,7 +384,8 @@ class RouteSeries {
   change(routes: readonly RouteLabels[]): void {
     const next = new Map(routes.map(({ name, secretNames = [] }) => [name, secretNames]));
     for (const [route, secrets] of this.#shown) {
-      for (const secret of secrets) if (next.get(route)?.includes(secret) !== true) this.#metrics.secretUsed.remove({ route, secret });
+      for (const secret of secrets)
+        if (next.get(route)?.includes(secret) !== true) this.#metrics.secretUsed.remove({ route, secret });
       if (next.has(route)) continue;
       this.#shown.set(route, []);
       this.#gone.add(route);
@@ -377,12 +437,25 @@ class RouteSeries {
 
 /** What each route has: the metric, and its labels beside the route. */
 function seriesOf(metrics: Metrics): (readonly [Counter | Gauge, Readonly<Record<string, string>>])[] {
-  const { deliveries, rejections, failures, observed, repeated, identityMissing, otherBodies, replaysBlocked, inFlight, waiting } = metrics;
+  const {
+    deliveries,
+    rejections,
+    failures,
+    observed,
+    repeated,
+    identityMissing,
+    otherBodies,
+    replaysBlocked,
+    inFlight,
+    waiting,
+  } = metrics;
   return [
     ...keys(OUTCOMES).map((outcome) => [deliveries, { outcome }] as const),
     ...keys(REASONS).map((reason) => [rejections, { reason }] as const),
     ...keys(FAILURES).map((reason) => [failures, { reason }] as const),
     ...STOPPED.map((outcome) => [observed, { outcome }] as const),
-    ...[repeated, identityMissing, otherBodies, replaysBlocked, inFlight, waiting].map((metric) => [metric, {}] as const),
+    ...[repeated, identityMissing, otherBodies, replaysBlocked, inFlight, waiting].map(
+      (metric) => [metric, {}] as const,
+    ),
   ];
 }

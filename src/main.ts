@@ -73,9 +73,16 @@ async function main(args: string[]): Promise<number> {
   const asks = name === 'explain' || name === 'forget';
   if (asks && route === undefined) return misused(`${name} needs the name of a route, and the ids of an event`);
   if (!asks && route !== undefined) return misused(`${name} takes no argument ${route}`);
-  if ((!asks && (key !== undefined || json)) || (name !== 'forget' && force)) return misused(`${name} takes no such option`);
+  if ((!asks && (key !== undefined || json)) || (name !== 'forget' && force))
+    return misused(`${name} takes no such option`);
   if (values.config === '') return misused('--config needs the name of a file');
-  return await command(values.config ?? (process.env['HOOKONCE_CONFIG'] || '/etc/hookonce/config.yaml'), { route: route ?? '', ids, key, json, force });
+  return await command(values.config ?? (process.env['HOOKONCE_CONFIG'] || '/etc/hookonce/config.yaml'), {
+    route: route ?? '',
+    ids,
+    key,
+    json,
+    force,
+  });
 }
 
 /** Runs until SIGTERM or SIGINT, then ends what is in flight. A second signal ends the process at once. */

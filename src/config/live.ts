@@ -9,7 +9,10 @@ export const LIVE: readonly string[] = [
 ];
 
 /** `config`: what runs from now on. `waiting`: the settings that `next` has otherwise and that only a restart brings. */
-export function takeOver(running: Config, next: Config): { readonly config: Config; readonly waiting: readonly string[] } {
+export function takeOver(
+  running: Config,
+  next: Config,
+): { readonly config: Config; readonly waiting: readonly string[] } {
   const { routes, unmatched, trustedProxies, limits, readiness, drain, log } = next;
   const { maxInFlight, maxWaiting, maxWaitMs, maxProxied } = next.upstream;
   const config: Config = {

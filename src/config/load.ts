@@ -52,7 +52,11 @@ export function loadConfig(source: Source, senders: ReadonlyMap<string, Sender>)
   checkRouteBodies(routes, memoryBytes, findings);
 
   if (!whole.success || findings.complaints.length > 0) return { ok: false, complaints: findings.complaints };
-  return { ok: true, config: assemble(whole.data, memoryBytes, adminToken, nodes, routes), warnings: findings.warnings };
+  return {
+    ok: true,
+    config: assemble(whole.data, memoryBytes, adminToken, nodes, routes),
+    warnings: findings.warnings,
+  };
 }
 
 function isMapping(value: unknown): value is Readonly<Record<string, unknown>> {

@@ -27,7 +27,8 @@ const QUIET_MS = 100;
 const PATIENCE_MS = 1_000;
 const LOOK_MS = 3_000;
 
-export function reloadOnChange({ first, read, apply, clock }: ReloadOptions): Disposable {
+export function reloadOnChange(options: ReloadOptions): Disposable {
+  const { first, clock } = options;
   let reading = first;
   let heardMs: number | undefined;
   let cancelQuiet: Cancel = () => {};
@@ -42,12 +43,12 @@ export function reloadOnChange({ first, read, apply, clock }: ReloadOptions): Di
   const reload = (): void => {
     cancelQuiet();
     heardMs = undefined;
-    reading = read();
+    reading = options.read();
     // Other files may count now, and a folder of the same name may be another one; the old ones listen until the new ones do.
     const before = folders;
     folders = watchFolders(reading.files.keys(), hear);
     before[Symbol.dispose]();
-    apply(reading.loaded);
+    options.apply(reading.loaded);
   };
   const look = (): Cancel =>
     clock.timer(LOOK_MS, () => {

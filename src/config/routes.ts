@@ -68,7 +68,10 @@ function compileRoute(
   const options = senderOptions(route, basis, at, source, findings);
   if (claims !== undefined) warnOfEarlyLastRetry(route.name, basis, claims, at, findings);
   if (route.observe)
-    findings.warn([...at, 'observe'], 'nothing is stopped on this route, and deliveries with a wrong signature are forwarded too');
+    findings.warn(
+      [...at, 'observe'],
+      'nothing is stopped on this route, and deliveries with a wrong signature are forwarded too',
+    );
   if (identity === undefined) return undefined;
   return {
     name: route.name,
@@ -168,7 +171,9 @@ function readSecrets(route: RouteSettings, basis: Basis, at: Path, source: Sourc
 /** What secrets are called in metrics: the last part of the reference; all of it where that would be said of two. */
 function secretNames(refs: readonly SecretRef[]): string[] {
   const short = refs.map(({ file, env }) => (file === undefined ? env! : file.slice(file.lastIndexOf('/') + 1)));
-  return refs.map(({ file }, i) => (short.filter((name) => name === short[i]).length > 1 ? file : undefined) ?? short[i]!);
+  return refs.map(
+    ({ file }, i) => (short.filter((name) => name === short[i]).length > 1 ? file : undefined) ?? short[i]!,
+  );
 }
 
 function unique(

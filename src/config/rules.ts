@@ -81,7 +81,11 @@ export function checkRules(settings: Standing, memoryBytes: number, findings: Fi
 }
 
 /** A route whose largest body never fits would refuse it for ever, as if for lack of room. */
-export function checkRouteBodies(routes: readonly Pick<Route, 'name' | 'limits'>[], memoryBytes: number, findings: Findings): void {
+export function checkRouteBodies(
+  routes: readonly Pick<Route, 'name' | 'limits'>[],
+  memoryBytes: number,
+  findings: Findings,
+): void {
   for (const { name, limits } of routes) {
     const body = limits?.bodyBytes;
     if (body !== undefined && body > memoryBytes)

@@ -53,10 +53,12 @@ const identityPart = section({
     .optional()
     .describe('JSON pointer into the body.'),
   form: z.string().min(1).max(256).optional().describe('Field of a form-encoded body.'),
-}).superRefine((part, context) => {
-  const given = Object.values(part).filter((value) => value !== undefined);
-  if (given.length !== 1) context.addIssue({ code: 'custom', message: 'exactly one of header, json and form' });
-}).meta({ ...oneOf('header', 'json', 'form'), examples: [{ header: 'x-event-id' }, { json: '/data/id' }] });
+})
+  .superRefine((part, context) => {
+    const given = Object.values(part).filter((value) => value !== undefined);
+    if (given.length !== 1) context.addIssue({ code: 'custom', message: 'exactly one of header, json and form' });
+  })
+  .meta({ ...oneOf('header', 'json', 'form'), examples: [{ header: 'x-event-id' }, { json: '/data/id' }] });
 
 const identity = section({
   parts: z.array(identityPart).max(16).default([]).describe('What names the event; all parts together.'),

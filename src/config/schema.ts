@@ -27,7 +27,9 @@ const upstream = section({
   host: z
     .enum(['preserve', 'upstream'])
     .default('preserve')
-    .describe('Host that the application sees: the one that was asked for, or its own, with X-Forwarded-Host beside it.'),
+    .describe(
+      'Host that the application sees: the one that was asked for, or its own, with X-Forwarded-Host beside it.',
+    ),
   timeout: duration('1ms')
     .prefault('15s')
     .describe('Longest time for the application to answer in full, connecting included.'),
@@ -37,7 +39,9 @@ const upstream = section({
     .describe('Longest time for the head of its answer, once connected. Default: upstream.timeout.'),
   keepAlive: duration('1ms', '10m')
     .prefault('1s')
-    .describe('How long an idle connection is kept; shorter than the application keeps it, unless it says how long in Keep-Alive.'),
+    .describe(
+      'How long an idle connection is kept; shorter than the application keeps it, unless it says how long in Keep-Alive.',
+    ),
   maxInFlight: count(1, 100_000).default(128).describe('Deliveries that the application handles at the same time.'),
   maxWaiting: count(0, 1_000_000)
     .default(512)
@@ -45,7 +49,9 @@ const upstream = section({
   maxWait: duration('0ms').prefault('2s').describe('Longest time to wait for a place; then 503.'),
   maxProxied: count(0, 100_000)
     .default(256)
-    .describe('Requests on no route that are passed through at the same time, streams and WebSockets included; more are answered 503.'),
+    .describe(
+      'Requests on no route that are passed through at the same time, streams and WebSockets included; more are answered 503.',
+    ),
 });
 
 const limits = section({
@@ -117,12 +123,18 @@ const claims = section({
     .describe('Allows upstream.timeout to exceed the life of a lock, which then lives on renewal alone.'),
   recoverAfter: duration('0ms')
     .prefault('60s')
-    .describe('How long a majority of the nodes must have been without its memory before the service goes on without it.'),
+    .describe(
+      'How long a majority of the nodes must have been without its memory before the service goes on without it.',
+    ),
   onMemoryLoss: z
     .enum(['recover', 'refuse'])
     .default('recover')
-    .describe('When a majority has lost its memory: go on after recoverAfter, or answer 503 until an operator has restored it.'),
-  resyncRate: count(1, 1_000_000).default(20_000).describe('Records per second that are copied to a node that lost its own.'),
+    .describe(
+      'When a majority has lost its memory: go on after recoverAfter, or answer 503 until an operator has restored it.',
+    ),
+  resyncRate: count(1, 1_000_000)
+    .default(20_000)
+    .describe('Records per second that are copied to a node that lost its own.'),
   firstStart: z
     .enum(['wait', 'trust'])
     .default('wait')

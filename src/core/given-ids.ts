@@ -33,7 +33,7 @@ export function findEvent(service: string, routes: readonly Route[], given: Give
   if (!titles.every((title) => title !== undefined))
     return `route ${route.name} names events in more than one way: give the key, as in the header Hookonce-Key`;
   if (given.ids.length !== parts.length)
-    return `route ${route.name} names an event by ${parts.length === 1 ? 'one id' : `${parts.length} ids`}, found ${given.ids.length}; needs ${titles.join(', then ')}`;
+    return `route ${route.name} names an event by ${parts.length === 1 ? 'one id' : `${parts.length} ids`}, found ${given.ids.length}; needs ${parts.map((part, index) => `${titles[index]}${isOptional(part) ? " ('' where there is none)" : ''}`).join(', then ')}`;
   const found = parts.map((part, index) => read(part, titles[index]!, given.ids[index]!));
   const problem = found.find((one) => typeof one === 'string');
   if (problem !== undefined) return problem;
@@ -49,16 +49,17 @@ export function findEvent(service: string, routes: readonly Route[], given: Give
 /** Of JSON, the type is part of the name. */
 const KINDS: Partial<Record<Found['kind'], string>> = { string: ', a text', number: ', a number', absent: ': none' };
 
+const isOptional = (part: IdentityPart): boolean => 'optional' in part && part.optional === true;
+
 /** undefined: no single id can stand for it. */
 function titleOf(part: IdentityPart): string | undefined {
-  const optional = 'optional' in part && part.optional === true ? " ('' where there is none)" : '';
   switch (part.from) {
     case 'header':
       return `header ${part.names[0]}`;
     case 'json':
-      return `JSON ${formatPointer(part.pointer)}${optional}`;
+      return `JSON ${formatPointer(part.pointer)}`;
     case 'form':
-      return `form field ${part.field}${optional}`;
+      return `form field ${part.field}`;
     case 'signed-id':
       return 'the signed message id';
     case 'body':
@@ -70,7 +71,7 @@ function titleOf(part: IdentityPart): string | undefined {
 }
 
 function read(part: IdentityPart, title: string, id: string): Found | string {
-  if (id === '' && 'optional' in part && part.optional === true) return absent;
+  if (id === '' && isOptional(part)) return absent;
   switch (part.from) {
     case 'json':
       return jsonId(title, id);

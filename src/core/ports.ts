@@ -179,11 +179,22 @@ export interface Events {
   buffered(bytes: number): void;
   /** A voter counts again although no quorum knew what it had forgotten; events before `wallMs` may come again. */
   memoryLost(node: string, wallMs: number): void;
-  voterState(node: string, state: VoterState): void;
+  /** `lastedMs`: for how long it stood as before. */
+  voterState(node: string, state: VoterState, details?: Omit<VoterStatus, 'node' | 'state'> & { readonly lastedMs: number }): void;
+  /** What the voter does when its memory is full, undefined when it does not say; keys it has dropped that way. */
+  voterEviction(node: string, policy: string | undefined, evictedKeys: number | undefined): void;
   voterError(node: string, errorClass: string): void;
   voterCommand(node: string, ms: number): void;
   /** Something that operators must read: start-up warnings, broken neighbours. */
   warn(message: string, details?: Record<string, unknown>): void;
+}
+
+/** `why`, unless it is up; `leftMs`: of what ends by itself. */
+export interface VoterStatus {
+  readonly node: string;
+  readonly state: VoterState;
+  readonly why?: string | undefined;
+  readonly leftMs?: number | undefined;
 }
 
 /** `up`: counted; `down`: does not answer; `held`: answers, but does not count (it may have forgotten). */

@@ -1,14 +1,15 @@
 /** The admin port: probes, metrics and drain for everybody; explain and forget for whoever has the token (`operate.ts`). */
 import type { AddressInfo } from 'node:net';
 import fastify from 'fastify';
+import type { VoterStatus } from '../core/ports.ts';
 import { operate, type OperateOptions } from './operate.ts';
 
 export interface AdminOptions {
   readonly host: string;
   /** 0: any free port. */
   readonly port: number;
-  /** Whether deliveries are wanted; `reason` says why not. */
-  ready(): { readonly ready: boolean; readonly reason?: string };
+  /** Whether deliveries are wanted; `reason` says why not; how each voter stands. */
+  ready(): { readonly ready: boolean; readonly reason?: string; readonly voters?: readonly VoterStatus[] };
   /** Starts draining; called any number of times. */
   drain(): void;
   readonly metrics: { readonly contentType: string; metrics(): Promise<string> };

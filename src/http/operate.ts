@@ -23,25 +23,23 @@ export interface OperateOptions {
 }
 
 /** Adds the paths to the server of the admin port. */
-export function operate(app: FastifyInstance, { service, routes, token, operator, events }: OperateOptions): void {
-  const path = (request: FastifyRequest): string => (request.params as { route: string }).route;
-  const find = async (request: FastifyRequest, reply: FastifyReply): Promise<GivenEvent | undefined> => {
-    const query = new URL(request.url, 'http://admin').searchParams;
-    const known = routes();
-    if (!known.some(({ name }) => name === path(request)))
-      return void (await refuse(reply, 404, `there is no route ${path(request)}`));
-    const event = findEvent(service, known, {
-      route: path(request),
-      ids: query.getAll('id'),
-      key: query.get('key') ?? undefined,
-    });
-    return typeof event === 'string' ? void (await refuse(reply, 400, event)) : event;
-  };
+export function operate(app: FastifyInstance, options: OperateOptions): void {
+  const { service, operator, events } = options;
   const preHandler = async (request: FastifyRequest, reply: FastifyReply): Promise<void> => {
-    const wanted = token();
-    if (wanted === undefined) await refuse(reply, 403, 'off: admin.token is not configured');
-    else if (!isBearer(request.headers.authorization, wanted))
+    const token = options.token();
+    if (token === undefined) await refuse(reply, 403, 'off: admin.token is not configured');
+    else if (!isBearer(request.headers.authorization, token))
       await refuse(reply.header('WWW-Authenticate', 'Bearer'), 401, 'needs the bearer token of admin.token');
+  };
+  /** Undefined: the request has been answered. */
+  const find = async (request: FastifyRequest, reply: FastifyReply): Promise<GivenEvent | undefined> => {
+    const { route } = request.params as { route: string };
+    const query = new URL(request.url, 'http://admin').searchParams;
+    const routes = options.routes();
+    const event = findEvent(service, routes, { route, ids: query.getAll('id'), key: query.get('key') ?? undefined });
+    if (typeof event !== 'string') return event;
+    await refuse(reply, routes.some(({ name }) => name === route) ? 400 : 404, event);
+    return undefined;
   };
 
   app.get('/-/explain/:route', { preHandler }, async (request, reply) => {
@@ -54,17 +52,13 @@ export function operate(app: FastifyInstance, { service, routes, token, operator
   app.post('/-/forget/:route', { preHandler }, async (request, reply) => {
     const event = await find(request, reply);
     if (!event) return reply;
+    const { route, key } = event;
     const force = new URL(request.url, 'http://admin').searchParams.get('force') === 'true';
-    const result = await operator.forget(event.key, event.route.retentionMs, force);
-    events.warn('an operator had an event forgotten', {
-      route: event.route.name,
-      key: event.key.id.slice(0, 8),
-      force,
-      result: result.kind,
-    });
-    return await reply
-      .code(statusOf[result.kind])
-      .send({ route: event.route.name, key: event.key.id, ...result, summary: forgettingInWords(result) });
+    const result = await operator.forget(key, route.retentionMs, force);
+    const said = { route: route.name, key: key.id.slice(0, 8), force, result: result.kind };
+    events.warn('an operator asked for an event to be forgotten', said);
+    const summary = forgettingInWords(result);
+    return await reply.code(statusOf[result.kind]).send({ route: route.name, key: key.id, ...result, summary });
   });
 }
 

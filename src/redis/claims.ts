@@ -14,7 +14,7 @@
  *          └─ leave      one last extension to `unknownHold`, flagged unknown; may still be completed or released
  */
 import type { DeliveryKey } from '../core/delivery.ts';
-import type { ClaimResult, Claims, Clock, Completion, Events, Lease, Standing } from '../core/ports.ts';
+import type { ClaimResult, Claims, Clock, Completion, Events, Lease, Standing, VoterStatus } from '../core/ports.ts';
 import { Ballots, gather, type Ballot } from './ballots.ts';
 import { decide, liveDone, type Decision, type DoneAnswer, type Vote } from './decide.ts';
 import { decodeDone, encodeDone } from './done.ts';
@@ -113,7 +113,8 @@ export class QuorumClaims implements Claims, AsyncDisposable {
     if (replies.filter((reply) => reply.status !== 'error').length < quorum) return { kind: 'unavailable' };
     const done = liveDone(replies);
     if (done) return { kind: 'done', done: decodeDone(done.content) };
-    if (replies.filter((reply) => reply.status === 'free' && reply.counted).length >= quorum) return { kind: 'free' };
+    const free = replies.filter((reply, index) => reply.status === 'free' && reply.counted && this.#voters[index]!.counts(reply, key.id));
+    if (free.length >= quorum) return { kind: 'free' };
     const holds = replies.filter((reply) => reply.status === 'held');
     if (holds.length === 0) return { kind: 'unavailable' };
     return {
@@ -125,7 +126,12 @@ export class QuorumClaims implements Claims, AsyncDisposable {
 
   /** Whether a majority of the voters counts now. */
   available(): boolean {
-    return this.#voters.filter((voter) => voter.eligible && voter.hold === '').length >= this.#ballots.quorum;
+    return this.#voters.filter((voter) => voter.counted).length >= this.#ballots.quorum;
+  }
+
+  /** How each voter stands. */
+  get voters(): readonly VoterStatus[] {
+    return this.#voters.map((voter) => voter.status);
   }
 
   /** Waits for what goes on in the background: completions until a quorum has them, releases. */

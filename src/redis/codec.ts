@@ -29,7 +29,7 @@ export function encode(batch: readonly Item[], prefix: string, tag: string): { k
   const names: string[] = [marker, hold];
   const fields: (string | number)[] = [];
   for (const item of batch) {
-    if (item.op === 'hello' || item.op === 'trust' || item.op === 'admit') names.push(marker, hold);
+    if (item.op === 'hello' || item.op === 'trust' || item.op === 'admit' || item.op === 'stepped') names.push(marker, hold);
     else if (item.op === 'sync') names.push(sync, sync);
     else names.push(keys.lock(prefix, item.id), keys.record(prefix, item.id));
     fields.push(...fieldsOf(item));
@@ -55,7 +55,9 @@ function fieldsOf(item: Item): (string | number)[] {
     case 'peek':
       return [item.op, '', 0, 0, 0, 0, ''];
     case 'hello':
-      return [item.op, item.nonce, item.lifeMs, 0, 0, 0, item.name];
+      return [item.op, item.nonce, item.lifeMs, item.appendfsync === undefined ? 0 : item.appendfsync === 'always' ? 1 : 2, 0, 0, item.name];
+    case 'stepped':
+      return [item.op, item.boot, 0, 0, 0, 0, item.nonce];
     case 'read':
     case 'look':
       return [item.op, '', 0, 0, 0, 0, ''];

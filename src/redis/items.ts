@@ -21,7 +21,16 @@ export type Item =
   | { readonly op: 'repair'; readonly id: string; readonly token: string; readonly attempt: number; readonly content: string; readonly recordMs: number }
   | { readonly op: 'peek'; readonly id: string }
   /** Say who we are to a new connection; see `voter.ts`. `lifeMs`: the longest life a lock can be given. */
-  | { readonly op: 'hello'; readonly nonce: string; readonly lifeMs: number; readonly name: string }
+  | {
+      readonly op: 'hello';
+      readonly nonce: string;
+      readonly lifeMs: number;
+      readonly name: string;
+      /** As far as it is known: whether nothing is acknowledged before it is on disk. */
+      readonly appendfsync?: 'always' | 'other' | undefined;
+    }
+  /** Its clock stepped forward, so that locks may have ended before their time. Of no effect on another boot. */
+  | { readonly op: 'stepped'; readonly boot: string; readonly nonce: string }
   /** The record alone, to copy it to a voter that lost its own. */
   | { readonly op: 'read'; readonly id: string }
   /** Take over a record of another voter: done wins, else the higher attempt; the higher floor. */

@@ -1,5 +1,6 @@
 /** A way to one voter's memory. `RedisLink` leads to a server, `MemoryLink` to a map in this process. */
 import { VoterModel } from './model.ts';
+import type { Facts } from './facts.ts';
 import type { BatchAnswer, Item } from './items.ts';
 
 export interface Link {
@@ -16,6 +17,8 @@ export interface Link {
   onChange(changed: (up: boolean) => void, failed?: (errorClass: string) => void): void;
   /** One page of the events that have a record here; begins and ends with cursor `'0'`. Rejects with `LinkError`. */
   scan(cursor: string, tag: string): Promise<Page>;
+  /** What the server says of itself. Rejects with `LinkError`; not there where there is no server. */
+  facts?(): Promise<Facts>;
   close(): Promise<void>;
 }
 

@@ -36,7 +36,7 @@ export class VoterModel {
   readonly #entries = new Map<string, Entry>();
   readonly #aof: boolean;
   #runId: string;
-  #marker: { boot: string; runId: string; lifeMs: number; lostWallMs: number } | undefined;
+  #marker: { boot: string; runId: string; lifeMs: number; lostWallMs: number; always: boolean } | undefined;
   #sync: { token: string; untilMs: number } | undefined;
   #hold: { why: Hold; untilMs: number } | undefined;
   #sweepAt = 1024;
@@ -88,7 +88,8 @@ export class VoterModel {
   }
 
   #answer(item: Item): Answer {
-    if (item.op === 'hello') return this.#hello(item.nonce, item.lifeMs);
+    if (item.op === 'hello') return this.#hello(item);
+    if (item.op === 'stepped') return this.#stepped(item.boot, item.nonce);
     if (item.op === 'trust') return this.#lift(item.boot, ['empty'], 0);
     if (item.op === 'admit') return this.#lift(item.boot, ['empty', 'records'], item.lostWallMs);
     if (item.op === 'sync') return this.#right(item.token, item.lockMs);
@@ -187,17 +188,35 @@ export class VoterModel {
     }
   }
 
-  #hello(nonce: string, lifeMs: number): Answer {
+  #hello({ nonce, lifeMs, appendfsync }: Extract<Item, { op: 'hello' }>): Answer {
     const known = this.#marker;
     const longest = Math.max(lifeMs, known?.lifeMs ?? 0);
     if (known && known.runId === this.#runId) {
       known.lifeMs = longest;
+      if (appendfsync !== undefined) known.always = appendfsync === 'always';
     } else {
       const why: Hold = known ? (this.#aof ? 'locks' : 'records') : this.#isEmpty() ? 'empty' : 'records';
-      const keeps = why === 'locks' && this.#held() ? this.#hold!.why : why;
-      this.#hold = { why: keeps, untilMs: keeps === 'locks' ? this.#now() + lockHoldMs(longest) : Infinity };
-      this.#marker = { boot: nonce, runId: this.#runId, lifeMs: longest, lostWallMs: known?.lostWallMs ?? 0 };
+      const before = this.#held() ? this.#hold!.why : '';
+      if (why !== 'locks') this.#hold = { why, untilMs: Infinity };
+      else if ((before === '' && !known!.always) || before === 'locks') this.#holdForLocks(longest);
+      const always = appendfsync === 'always';
+      this.#marker = { boot: nonce, runId: this.#runId, lifeMs: longest, lostWallMs: known?.lostWallMs ?? 0, always };
     }
+    return this.#greeting();
+  }
+
+  #holdForLocks(lifeMs: number): void {
+    this.#hold = { why: 'locks', untilMs: this.#now() + lockHoldMs(lifeMs) };
+  }
+
+  #stepped(boot: string, nonce: string): Answer {
+    if (!this.#marker || boot !== this.#marker.boot) return { status: 'lost', floor: 0 };
+    this.#marker.boot = nonce;
+    if (!this.#held() || this.#hold!.why === 'locks') this.#holdForLocks(this.#marker.lifeMs);
+    return this.#greeting();
+  }
+
+  #greeting(): Answer {
     const { lostWallMs } = this.#marker!;
     if (!this.#held()) return { status: 'hello', hold: '', leftMs: 0, lostWallMs };
     const { why, untilMs } = this.#hold!;

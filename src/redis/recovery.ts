@@ -38,8 +38,6 @@ export class Recovery implements AsyncDisposable {
   readonly #learning = new Map<Voter, { boot: string; sinceMs: number }>();
   /** Since when fewer than a quorum are whole although a quorum can be reached. */
   #forgottenSinceMs: number | undefined;
-  /** Whether a voter with records was ever met: voters that are all empty after that have forgotten them. */
-  #metWhole = false;
   readonly #running: Promise<void>;
 
   constructor(voters: readonly Voter[], options: RecoveryOptions, clock: Clock, events: Events) {
@@ -64,11 +62,10 @@ export class Recovery implements AsyncDisposable {
   }
 
   async #tick(): Promise<void> {
-    const reached = this.#voters.filter((voter) => voter.eligible);
+    const reached = this.#voters.filter((voter) => voter.eligible && voter.unfit === undefined);
     const learners = reached.filter(learns);
     const whole = reached.filter((voter) => !learns(voter));
     this.#note(learners);
-    this.#metWhole ||= whole.length > 0;
     const quorum = quorumOf(this.#voters.length);
     if (learners.length === 0 || reached.length < quorum) {
       this.#forgottenSinceMs = undefined;
@@ -109,7 +106,7 @@ export class Recovery implements AsyncDisposable {
 
   /** First installation, as far as this gateway can know. */
   #first(): boolean {
-    return this.#allEmpty() && !this.#metWhole;
+    return this.#allEmpty() && !this.#voters.some((voter) => voter.wasWhole);
   }
 
   /** Copies what `teachers` know, once every lock that the learner may have forgotten has run out, and lets it count. */

@@ -4,6 +4,7 @@ import { isIP } from 'node:net';
 import { Redis } from 'ioredis';
 import { decode, encode, recordId } from './codec.ts';
 import { errorClass } from './errors.ts';
+import { factsOf, type Facts } from './facts.ts';
 import type { BatchAnswer, Item } from './items.ts';
 import { LinkError, type Link, type Page } from './link.ts';
 import { SCRIPT } from './script.ts';
@@ -47,6 +48,8 @@ export class RedisLink implements Link {
       password: node.password,
       ...(node.tls === undefined ? {} : { tls: { ...node.tls, ...serverName(node.host) } }),
       replyMapping: 'legacy',
+      // A server that is loading says so to the voter's greeting; ioredis would ask INFO, and tell the console where it may not.
+      enableReadyCheck: false,
       enableOfflineQueue: false,
       autoResendUnfulfilledCommands: false,
       maxRetriesPerRequest: 0,
@@ -83,6 +86,15 @@ export class RedisLink implements Link {
     }
   }
 
+  async facts(): Promise<Facts> {
+    const [info, config, time] = await Promise.all([
+      unlessForbidden(this.#redis.info()),
+      unlessForbidden(this.#redis.config('GET', 'appendfsync')),
+      unlessForbidden(this.#redis.time()),
+    ]);
+    return factsOf(info, config, time);
+  }
+
   async load(): Promise<void> {
     await this.#redis.script('LOAD', SCRIPT);
   }
@@ -108,6 +120,17 @@ export class RedisLink implements Link {
     if (this.#up === up) return;
     this.#up = up;
     for (const { changed } of this.#listeners) changed(up);
+  }
+}
+
+/** Undefined where an ACL forbids it, or the server has no such command. */
+async function unlessForbidden<T>(asked: Promise<T>): Promise<T | undefined> {
+  try {
+    return await asked;
+  } catch (error) {
+    const why = errorClass(String((error as Error).message));
+    if (why === 'auth' || why === 'other') return undefined;
+    throw new LinkError(why, error);
   }
 }
 

@@ -4,13 +4,13 @@
  *
  * No `#!lua` header: with one, Redis refuses the whole script when out of memory, releases included.
  *
- * KEYS: marker, hold, then lock and record of each item (the marker and hold again for `hello`, `trust`).
+ * KEYS: marker, hold, then lock and record of each item (the marker and hold again for `hello`, `trust`…).
  * ARGV: per item seven fields: op, token, ms, record ms, attempt, flag, content.
  * Returns {boot, held (0/1), answer…}; an answer is a flat list that starts with its status.
  *
  * lock    `1 <token> <attempt> <c|n><u|k>`   attempt that its claim wrote (0: healed), counted or not, unknown or known
  * record  `o<attempt>,<floor>` open · `d<attempt>,<floor>,<content>` done; the letter is the format
- * marker  `1 <boot> <run id> <longest lock life> <memory lost before, epoch ms> <voter name>`
+ * marker  `1 <boot> <run id> <longest lock life> <memory lost before, epoch ms> <a|e> <voter name>`; a: appendfsync was always
  */
 export const SCRIPT = `
 local call = redis.call
@@ -177,26 +177,45 @@ local function info(section, pattern)
   return ok and type(text) == 'string' and string.match(text, pattern) or nil
 end
 
-function ops.hello(_, _, nonce, ms, _, _, _, name)
+local function holdForLocks(longest)
+  hold = 'locks'
+  call('SET', KEYS[2], hold, 'PX', math.ceil(longest * 1.01 + 1002))
+end
+
+local function setMarker(new)
+  if new ~= marker then call('SET', KEYS[1], new) end
+  marker = new
+end
+
+function ops.hello(_, _, nonce, ms, fsync, _, _, name)
   local run = info('server', 'run_id:(%w+)') or '-'
-  local known, life, lost, called = string.match(marker or '', '^1 %S+ (%S+) (%d+) (%d+) (.*)$')
+  local known, life, lost, kept, called = string.match(marker or '', '^1 %S+ (%S+) (%d+) (%d+) ([ae]) (.*)$')
   local longest = math.max(ms, tonumber(life or 0))
   if known and (known == run or run == '-' or known == '-') then
     if run == '-' then run = known end
+    if fsync > 0 then kept = fsync == 1 and 'a' or 'e' end
   else
     local sized, size = pcall(call, 'DBSIZE')
     local why = 'records'
     if known and info('persistence', 'aof_enabled:(%d)') == '1' then why = 'locks'
     elseif not known and sized and size == 0 then why = 'empty' end
-    if not (why == 'locks' and hold) then hold = why end
-    if hold == 'locks' then call('SET', KEYS[2], hold, 'PX', math.ceil(longest * 1.01 + 1002))
-    else call('SET', KEYS[2], hold) end
+    if why ~= 'locks' then
+      hold = why
+      call('SET', KEYS[2], hold)
+    elseif (not hold and kept ~= 'a') or hold == 'locks' then holdForLocks(longest) end
     boot = nonce
+    kept = fsync == 1 and 'a' or 'e'
   end
-  local now = '1 ' .. boot .. ' ' .. run .. ' ' .. int(longest) .. ' ' .. (lost or 0) .. ' ' .. (called or name)
-  if now ~= marker then call('SET', KEYS[1], now) end
-  marker = now
+  setMarker('1 ' .. boot .. ' ' .. run .. ' ' .. int(longest) .. ' ' .. (lost or 0) .. ' ' .. kept .. ' ' .. (called or name))
   return { 'hello', hold or '', hold and call('PTTL', KEYS[2]) or 0, lost or '0' }
+end
+
+function ops.stepped(_, _, known, _, _, _, _, nonce)
+  if boot == '' or known ~= boot then return { 'lost', 0 } end
+  boot = nonce
+  if not hold or hold == 'locks' then holdForLocks(tonumber(string.match(marker, '^1 %S+ %S+ (%d+)'))) end
+  setMarker((string.gsub(marker, '^1 %S+', '1 ' .. nonce)))
+  return { 'hello', hold, call('PTTL', KEYS[2]), string.match(marker, '^1 %S+ %S+ %d+ (%d+)') }
 end
 
 function ops.admit(_, _, known, _, _, _, _, lost)
@@ -204,8 +223,7 @@ function ops.admit(_, _, known, _, _, _, _, lost)
   call('DEL', KEYS[2])
   hold = false
   if lost ~= '0' then
-    marker = string.gsub(marker, '^(1 %S+ %S+ %d+) %d+ ', '%1 ' .. lost .. ' ')
-    call('SET', KEYS[1], marker)
+    setMarker((string.gsub(marker, '^(1 %S+ %S+ %d+) %d+ ', '%1 ' .. lost .. ' ')))
   end
   return { 'hello', '', 0, lost }
 end

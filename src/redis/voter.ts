@@ -13,15 +13,21 @@
  *   before anything issued later.
  * - An answer counts only while the last boot seen from this voter is the one that gave it (`counts`).
  */
-import type { Cancel, Clock, Events, VoterState } from '../core/ports.ts';
+import type { Cancel, Clock, Events, VoterState, VoterStatus } from '../core/ports.ts';
 import { batches, type Pending, type Reply } from './batch.ts';
 import { errorClass } from './errors.ts';
+import type { Facts } from './facts.ts';
 import type { BatchAnswer, Hold, Item } from './items.ts';
 import { LinkError, type Link, type Page } from './link.ts';
 import { tagOf } from './codec.ts';
 
 const PROBE_MS = 2000;
 const SILENCES = 3;
+const HELD: Record<Exclude<Hold, ''>, string> = {
+  locks: 'it was restarted and may have forgotten locks',
+  records: 'it may have forgotten events and learns them from the others',
+  empty: 'it is empty and learns from the others',
+};
 
 export interface VoterOptions {
   readonly name: string;
@@ -31,8 +37,8 @@ export interface VoterOptions {
   /** One lane for a standalone server, sixteen (by tag) for a Redis Cluster. */
   readonly lanes: 'one' | 'sixteen';
   readonly nonce: () => string;
-  /** Called when the voter has answered `hello`; `hold` is known then. */
-  readonly greeted?: () => void;
+  /** Called when the voter was greeted and before its answers count; `hold` is known when it has answered. */
+  readonly greeted?: (voter: Voter) => void;
 }
 
 export class Voter implements AsyncDisposable {
@@ -49,6 +55,14 @@ export class Voter implements AsyncDisposable {
   readonly #met = new Map<string, string>();
   readonly #closing = new AbortController();
   #hold: Hold = '';
+  /** When the hold ends by itself. */
+  #holdUntilMs: number | undefined;
+  #unfit: string | undefined;
+  #wasWhole = false;
+  /** The last reason why there was no answer. */
+  #trouble = 'not reached yet';
+  /** For the next `hello`. */
+  appendfsync: 'always' | 'other' | undefined;
   #lostWallMs = 0;
   #up = false;
   #greeted = false;
@@ -59,6 +73,8 @@ export class Voter implements AsyncDisposable {
   /** While set, the script is being loaded and nothing else is sent. */
   #reload: Promise<void> | undefined;
   #state: VoterState | undefined;
+  #stateWhy: string | undefined;
+  #stateSinceMs: number;
   #greeting: Promise<boolean> | undefined;
   readonly #rebooted: (() => void)[] = [];
   readonly #quieted: ((quiet: boolean) => void)[] = [];
@@ -69,9 +85,10 @@ export class Voter implements AsyncDisposable {
     this.#options = options;
     this.#clock = clock;
     this.#events = events;
+    this.#stateSinceMs = clock.now();
     link.onChange(
       (up) => this.#linkChanged(up),
-      (why) => events.voterError(this.name, why),
+      (why) => this.#tell(why),
     );
     void this.#probe();
   }
@@ -79,6 +96,49 @@ export class Voter implements AsyncDisposable {
   /** Why its oks do not count, empty when they do. */
   get hold(): Hold {
     return this.#hold;
+  }
+
+  /** Why it is not what the quorum takes it for; undefined when it is. Its oks do not count either. */
+  get unfit(): string | undefined {
+    return this.#unfit;
+  }
+
+  refuse(why: string | undefined): void {
+    this.#unfit = why;
+    this.#report();
+  }
+
+  /** Whether it was ever met with its records: empty after that, it has forgotten them. */
+  get wasWhole(): boolean {
+    return this.#wasWhole;
+  }
+
+  /** Whether its oks count. */
+  get counted(): boolean {
+    return this.eligible && this.#hold === '' && this.#unfit === undefined;
+  }
+
+  /** How it stands, for people. */
+  get status(): VoterStatus {
+    const node = this.name;
+    if (!this.eligible) return { node, state: 'down', why: this.#trouble };
+    const why = this.#unfit ?? (this.#hold === '' ? undefined : HELD[this.#hold]);
+    if (why === undefined) return { node, state: 'up' };
+    const until = this.#hold === 'locks' ? this.#holdUntilMs : undefined;
+    return { node, state: 'held', why, ...(until !== undefined && { leftMs: Math.max(0, Math.ceil(until - this.#clock.now())) }) };
+  }
+
+  /** What the server says of itself; undefined when it does not answer in time, or there is none. */
+  async facts(): Promise<Facts | undefined> {
+    const asked = this.#link.facts?.();
+    return asked && (await this.#inTime(asked).catch(() => undefined));
+  }
+
+  /** Its clock stepped forward since it had `boot`: it does not count before the locks that ended too soon would have ended. */
+  async stepped(boot: string): Promise<void> {
+    if (boot !== this.boot) return;
+    await Promise.all([...this.#boots].map(([lane, known]) => this.#enqueue({ op: 'stepped', boot: known, nonce: this.#options.nonce() }, lane)));
+    await this.greet();
   }
 
   /** The boots last seen from it, one per lane. */
@@ -92,11 +152,11 @@ export class Voter implements AsyncDisposable {
 
   /** Whether an answer may be counted now: the voter has not started anew since it gave it. */
   counts(reply: Reply, id: string): boolean {
-    return reply.boot !== '' && reply.boot === this.#boots.get(this.#lane(id));
+    return this.#unfit === undefined && this.#hold === '' && reply.boot !== '' && reply.boot === this.#boots.get(this.#lane(id));
   }
 
   /** Asks; settles within the deadline, an `error` answer where there is none. Never rejects. */
-  async ask(item: Exclude<Item, { op: 'hello' | 'trust' | 'admit' | 'sync' }>): Promise<Reply> {
+  async ask(item: Exclude<Item, { op: 'hello' | 'trust' | 'admit' | 'sync' | 'stepped' }>): Promise<Reply> {
     if (!this.eligible) {
       const why = this.#up && this.#greeted ? 'skipped' : 'down';
       this.#events.voterError(this.name, why);
@@ -113,7 +173,7 @@ export class Voter implements AsyncDisposable {
 
   /** One page of the events that have a record here, from one lane after the other; `'0'` begins and ends it. Rejects with `LinkError`. */
   async scan(cursor: string): Promise<Page> {
-    return await this.#link.scan(cursor, '0');
+    return await this.#inTime(this.#link.scan(cursor, '0'));
   }
 
   /** Asks for the right to copy records to this voter, for `lockMs`; `token` is whoever asks. */
@@ -209,7 +269,7 @@ export class Voter implements AsyncDisposable {
       const why = error instanceof LinkError ? error.errorClass : 'other';
       if (why === 'noscript' && this.#again(wanted, lane)) return;
       if (why === 'timeout') this.#silent(wanted);
-      else this.#events.voterError(this.name, why);
+      else this.#tell(why);
       this.#settle(wanted, () => ({ status: 'error', message: why, boot: '' }));
       if (!(error instanceof LinkError)) throw error;
     } finally {
@@ -229,7 +289,7 @@ export class Voter implements AsyncDisposable {
       pending.resolve = undefined;
       if (pending.item.op === 'claim') this.#claims.delete(pending.item.token);
       const answer = reply(index);
-      if (answer.status === 'error' && answer.boot !== '') this.#events.voterError(this.name, errorClass(answer.message));
+      if (answer.status === 'error' && answer.boot !== '') this.#tell(errorClass(answer.message));
       resolve(answer);
     });
   }
@@ -238,7 +298,7 @@ export class Voter implements AsyncDisposable {
   #again(batch: readonly Pending[], lane: string): boolean {
     if (batch.some((pending) => pending.reloaded)) return false;
     // Told once for all batches that were under way.
-    if (!this.#reload) this.#events.voterError(this.name, 'noscript');
+    if (!this.#reload) this.#tell('noscript');
     const givenUp = batch.filter((pending) => pending.withdrawn);
     const wanted = batch.filter((pending) => !pending.withdrawn);
     this.#settle(givenUp, () => ({ status: 'error', message: 'noscript', boot: '' }));
@@ -255,12 +315,23 @@ export class Voter implements AsyncDisposable {
   }
 
   async #load(): Promise<void> {
-    const { promise: late, resolve } = Promise.withResolvers<void>();
-    const cancel = this.#atDeadline({ dueMs: this.#clock.now() + this.#options.timeoutMs }, resolve);
-    await Promise.race([this.#link.load().catch(() => this.#events.voterError(this.name, 'noscript')), late]);
-    cancel();
+    await this.#inTime(this.#link.load()).catch((error: unknown) => {
+      if (!(error instanceof LinkError && error.errorClass === 'timeout')) this.#tell('noscript');
+    });
     this.#reload = undefined;
     this.#flushSoon();
+  }
+
+  /** For what is no batch: rejects at the deadline. */
+  async #inTime<T>(work: Promise<T>): Promise<T> {
+    const { promise: late, reject } = Promise.withResolvers<never>();
+    const cancel = this.#atDeadline({ dueMs: this.#clock.now() + this.#options.timeoutMs }, () => reject(new LinkError('timeout')));
+    return await Promise.race([work, late]).finally(cancel);
+  }
+
+  #tell(why: string): void {
+    this.#trouble = why;
+    this.#events.voterError(this.name, why);
   }
 
   #linkChanged(up: boolean): void {
@@ -289,16 +360,19 @@ export class Voter implements AsyncDisposable {
 
   async #greet(): Promise<boolean> {
     const { lifeMs, name, nonce } = this.#options;
+    const { appendfsync } = this;
     const lanes = this.#options.lanes === 'one' ? ['0'] : '0123456789abcdef'.split('');
-    const replies = await Promise.all(lanes.map((lane) => this.#enqueue({ op: 'hello', nonce: nonce(), lifeMs, name }, lane)));
+    const replies = await Promise.all(lanes.map((lane) => this.#enqueue({ op: 'hello', nonce: nonce(), lifeMs, name, appendfsync }, lane)));
     const answered = replies.every((reply) => reply.status === 'hello');
     if (answered) {
       this.#greeted = this.#up;
       this.#lostWallMs = Math.max(0, ...replies.map((reply) => (reply.status === 'hello' ? reply.lostWallMs : 0)));
-      this.#hold = replies.map((reply) => (reply.status === 'hello' ? reply.hold : '')).find((hold) => hold !== '') ?? '';
+      const held = replies.flatMap((reply) => (reply.status === 'hello' && reply.hold !== '' ? [reply] : []));
+      this.#hold = held[0]?.hold ?? '';
+      this.#holdUntilMs = this.#clock.now() + Math.max(0, ...held.map(({ leftMs }) => leftMs));
     }
+    this.#options.greeted?.(this);
     this.#report();
-    this.#options.greeted?.();
     return answered;
   }
 
@@ -315,8 +389,8 @@ export class Voter implements AsyncDisposable {
     this.#boots.set(lane, reply.boot);
     if (reply.boot !== '') this.#met.set(lane, reply.boot);
     if (reply.boot === '') this.#greeted = false;
-    if (!reply.held) this.#hold = '';
-    if (reply.boot === '' || (reply.held && this.#hold === '')) void this.greet();
+    // What else there is to know at the end of a hold (since when memory is whole), only the greeting tells.
+    if (reply.boot === '' || reply.held !== (this.#hold !== '')) void this.greet();
     if (before && reply.boot !== '' && before !== reply.boot) for (const listener of this.#rebooted) listener();
     this.#setQuiet(false);
     this.#report();
@@ -327,14 +401,16 @@ export class Voter implements AsyncDisposable {
     if (!batch.some((pending) => pending.resolve)) return;
     this.#silences += 1;
     this.#setQuiet(true);
-    this.#events.voterError(this.name, 'timeout');
+    this.#tell('timeout');
     this.#report();
   }
 
   #report(): void {
-    const state: VoterState = !this.eligible ? 'down' : this.#hold !== '' ? 'held' : 'up';
-    if (state === this.#state) return;
-    this.#state = state;
-    this.#events.voterState(this.name, state);
+    this.#wasWhole ||= this.eligible && (this.#hold === '' || this.#hold === 'locks');
+    const { state, why, leftMs } = this.status;
+    if (state === this.#state && (state !== 'held' || why === this.#stateWhy)) return;
+    const lastedMs = this.#clock.now() - this.#stateSinceMs;
+    [this.#state, this.#stateWhy, this.#stateSinceMs] = [state, why, this.#clock.now()];
+    this.#events.voterState(this.name, state, { why, leftMs, lastedMs });
   }
 }

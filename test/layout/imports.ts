@@ -35,7 +35,7 @@ function objection(from: string, specifier: string): string | undefined {
       return isStarter(other) ? 'app.ts does not know who starts it' : undefined;
     case 'main.ts':
     case 'demo':
-      return isStarter(other) || ['app.ts', 'clock.ts', 'config', 'senders'].includes(other)
+      return isStarter(other) || ['app.ts', 'clock.ts', 'config', 'operator', 'senders'].includes(other)
         ? undefined
         : 'only app.ts imports adapters';
     default:

@@ -14,7 +14,7 @@ const TOP = new Set([
 /** All there is directly in src/; its drawing is in src/README.md. */
 const SRC = new Set([
   ...['main.ts', 'app.ts', 'clock.ts', 'events.ts', 'upstream.ts', 'keys.ts', 'worker.ts', 'README.md'],
-  ...['config', 'core', 'demo', 'senders', 'http', 'redis', 'queue', 'ledger'],
+  ...['config', 'core', 'demo', 'operator', 'senders', 'http', 'redis', 'queue', 'ledger'],
 ]);
 
 /** Names that say nothing, so that anything ends up below them. */

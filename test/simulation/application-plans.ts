@@ -44,6 +44,11 @@ export function tireless(_random: Random, lockTtlMs: number): ApplicationPlan {
   return { ...none, workMs: [lockTtlMs * 3, lockTtlMs * 5], longWork: 0, longWorkMs: 0, slotMs: 2 };
 }
 
+/** Succeeds, and needs the watchdog for it. */
+export function lasting(_random: Random, lockTtlMs: number): ApplicationPlan {
+  return { ...none, workMs: [lockTtlMs * 0.8, lockTtlMs * 2], longWork: 0, longWorkMs: 0, slotMs: 2 };
+}
+
 /** Succeeds shortly before a lock that was never extended runs out. */
 export function lastMinute(_random: Random, lockTtlMs: number): ApplicationPlan {
   return { ...none, workMs: [lockTtlMs * 0.84, lockTtlMs * 0.98], longWork: 0, longWorkMs: 0, slotMs: 2 };
@@ -51,5 +56,5 @@ export function lastMinute(_random: Random, lockTtlMs: number): ApplicationPlan 
 
 /** Makes everybody wait for a slot. */
 export function crowded(random: Random, lockTtlMs: number): ApplicationPlan {
-  return { ...mixed(random, lockTtlMs), slotMs: lockTtlMs * random.between(0.5, 2) };
+  return { ...mixed(random, lockTtlMs), failed: random.pick([0.1, 0.5]), slotMs: lockTtlMs * random.between(0.5, 3) };
 }

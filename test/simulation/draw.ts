@@ -7,7 +7,8 @@ import type { Random } from './random.ts';
 export function planFor(random: Random, voters: number, profileName?: string): Plan {
   const profile = profileName === undefined ? drawn(random) : PROFILES.find((one) => one.name === profileName)!;
   const lockTtlMs = random.pick([500, 800, 1200]);
-  const voterTimeoutMs = random.integer(30, Math.floor((lockTtlMs / 3 - 60) / 2));
+  const longestMs = Math.floor((lockTtlMs / 3 - 60) / 2);
+  const voterTimeoutMs = profile.patientVoters ? longestMs : random.integer(30, longestMs);
   const budgetMs = random.integer(2 * voterTimeoutMs + 51, Math.floor(lockTtlMs / 3) - 1);
   const slow = random.chance(0.5) ? voterTimeoutMs * random.between(0.05, 0.45) : random.between(0.3, 3);
   const unknownHoldMs = Math.round(lockTtlMs * random.pick([1, 1, 1.5]));
@@ -75,7 +76,7 @@ function copies(random: Random, profile: Profile, beginsMs: number, gateways: nu
     const shortest = random.between(20, lockTtlMs * 0.6);
     return {
       atMs: index === 0 ? firstMs : firstMs + lockTtlMs * random.between(earliest, latest),
-      gateway: index === 0 ? 0 : random.integer(0, gateways - 1),
+      gateway: index < 2 ? index : random.integer(0, gateways - 1),
       retryMs: [shortest, shortest * random.between(1, 4)] as const,
       again: random.chance(0.15),
     };

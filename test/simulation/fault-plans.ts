@@ -87,6 +87,25 @@ export function restartedTwice(random: Random, scale: Scale): Fault[] {
   ];
 }
 
+/**
+ * A voter loses what it has written soon after the first copies, and learns it again. When it counts, another goes: what
+ * the two knew alone is needed then, for copies that come late. Now and then the other one forgets as well. The gateway
+ * that wrote it may be gone by then.
+ */
+export function oneAfterAnother(random: Random, scale: Scale): Fault[] {
+  const voter = random.integer(0, scale.voters - 1);
+  const other = (voter + random.integer(1, scale.voters - 1)) % scale.voters;
+  const firstMs = scale.beginsMs + random.between(0, 1.2) * scale.lockTtlMs;
+  const againMs = firstMs + scale.lockHoldMs + random.between(-0.2, 2) * scale.lockTtlMs;
+  const loss = random.pick(['empty restart', 'flush', 'power cut', 'power cut'] as const);
+  const later = random.pick(['kill', 'kill', 'freeze', 'empty restart', 'power cut'] as const);
+  return [
+    { ...fault(random, scale, loss, { atMs: firstMs }), voter, lengthMs: random.between(1, 60), lostMs: 2000 },
+    { ...fault(random, scale, later, { atMs: againMs }), voter: other, lengthMs: scale.lockTtlMs * random.between(0.1, 3) },
+    ...(random.chance(0.7) ? [{ ...fault(random, scale, 'death', { atMs: firstMs - random.between(-5, 50) }), gateway: 0 }] : []),
+  ];
+}
+
 export function fault(random: Random, scale: Scale, kind: FaultKind, when: Fault['when']): Fault {
   const [shortest, longest] = FAULT_LENGTHS[kind];
   return {

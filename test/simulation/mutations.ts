@@ -193,7 +193,7 @@ export const MUTATIONS: readonly Mutation[] = [
     rule: '3.2 elapsed + drift < lockTtl − minWork',
     voters: 3,
     profile: 'asleep',
-    patches: [{ file: claims, find: "if (lease.mayStart()) return { kind: 'won', lease };", put: "if (lease.attempt > 0) return { kind: 'won', lease };" }],
+    patches: [{ file: claims, find: 'if (lease.mayStart()) {', put: 'if (lease.attempt > 0) {' }],
   },
   {
     name: 'completed once only',
@@ -262,44 +262,36 @@ export const MUTATIONS: readonly Mutation[] = [
     name: 'no lock hold after a restart',
     rule: '6 hold=locks',
     voters: 3,
-    profile: 'voters',
-    patches: [{ file: model, find: "keeps === 'locks' ? this.#now() + lockHoldMs(longest) : Infinity", put: "keeps === 'locks' ? 0 : Infinity" }],
+    profile: 'power',
+    patches: [{ file: model, find: "else if ((before === '' && !known!.always) || before === 'locks') this.#holdForLocks(longest);", put: '' }],
   },
   {
     name: 'no hold after memory loss',
     rule: '6 hold=records',
     voters: 3,
     profile: 'amnesia',
-    patches: [
-      { file: model, find: "keeps === 'locks' ? this.#now() + lockHoldMs(longest) : Infinity", put: "keeps === 'locks' ? this.#now() + lockHoldMs(longest) : 0" },
-    ],
+    patches: [{ file: model, find: "if (why !== 'locks') this.#hold = { why, untilMs: Infinity };", put: "if (why !== 'locks') this.#hold = undefined;" }],
   },
   {
     name: 'a learner counts after the lock hold',
     rule: '6 hold=records, without end',
     voters: 3,
-    profile: 'amnesia',
-    patches: [{ file: model, find: "keeps === 'locks' ? this.#now() + lockHoldMs(longest) : Infinity", put: 'this.#now() + lockHoldMs(longest)' }],
+    profile: 'late copies',
+    patches: [{ file: model, find: 'this.#hold = { why, untilMs: Infinity };', put: 'this.#hold = { why, untilMs: this.#now() + lockHoldMs(longest) };' }],
   },
   {
     name: 'a restart replaces the hold of a learner',
     rule: '6 unless hold=records is set',
     voters: 3,
-    profile: 'on hold',
-    patches: [{ file: model, find: "why === 'locks' && this.#held() ? this.#hold!.why : why", put: 'why' }],
+    profile: 'late copies',
+    patches: [{ file: model, find: "else if ((before === '' && !known!.always) || before === 'locks') this", put: 'else this' }],
   },
   {
     name: 'a hold is not begun again by a restart',
     rule: '6 hold=locks, while on hold',
     voters: 3,
     profile: 'on hold',
-    patches: [
-      {
-        file: model,
-        find: "this.#hold = { why: keeps, untilMs: keeps === 'locks' ?",
-        put: "this.#hold = { why: keeps, untilMs: this.#held() ? this.#hold!.untilMs : keeps === 'locks' ?",
-      },
-    ],
+    patches: [{ file: model, find: "|| before === 'locks') this.#holdForLocks", put: ') this.#holdForLocks' }],
   },
   {
     name: 'taught before its locks have run out',
@@ -312,17 +304,17 @@ export const MUTATIONS: readonly Mutation[] = [
     name: 'taught by fewer than a quorum',
     rule: '6 re-sync: q voters whose records are whole',
     voters: 3,
-    profile: 'amnesia',
+    profile: 'late copies',
     patches: [{ file: 'src/redis/recovery.ts', find: 'whole.slice(0, quorum)', put: 'whole.slice(0, quorum - 1)' }],
   },
   {
     name: 'taught without looking at boots',
     rule: '6 re-sync: clears the hold if all boots are unchanged',
     voters: 3,
-    profile: 'amnesia',
+    profile: 'late copies',
     patches: [
       { file: 'src/redis/resync.ts', find: 'voters.every((voter, index) => voter.boot === boots[index])', put: 'voters.length === boots.length' },
-      { file: 'src/redis/voter.ts', find: 'if (boot !== this.boot) return;', put: "if (boot === '') return;" },
+      { file: 'src/redis/voter.ts', find: 'lostWallMs: number): Promise<void> { if (boot !== this.boot) return;', put: 'lostWallMs: number): Promise<void> {' },
       { file: model, find: 'if (boot !== this.#boot() || !this.#held() ||', put: "if (boot === '' || !this.#held() ||" },
     ],
   },
@@ -337,7 +329,7 @@ export const MUTATIONS: readonly Mutation[] = [
     name: 'not told again after a power cut',
     rule: '6 gateways send again what they touched',
     voters: 3,
-    profile: 'voters',
+    profile: 'late copies',
     patches: [{ file: claims, find: 'this.#settling.tellUntilAnswered(voter, [...before, ...this.#recent.all()])', put: 'before.length' }],
   },
   {
@@ -378,7 +370,7 @@ export const MUTATIONS: readonly Mutation[] = [
     name: 'voters on hold do not write completions',
     rule: '6 all writes go to held voters too',
     voters: 3,
-    profile: 'amnesia',
+    profile: 'late copies',
     patches: [
       {
         file: model,
@@ -391,7 +383,7 @@ export const MUTATIONS: readonly Mutation[] = [
     name: 'done of voters on hold not believed',
     rule: "6 held voters' done answers count",
     voters: 3,
-    profile: 'amnesia',
+    profile: 'late copies',
     patches: [
       {
         file: model,

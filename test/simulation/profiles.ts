@@ -2,8 +2,8 @@
  * Kinds of runs. Each looks for trouble in its own place, and mixes what belongs together: rare schedules become
  * frequent enough to be met within some thousand seeds.
  */
-import { crowded, lastMinute, mixed, tireless, troubled, willing } from './application-plans.ts';
-import { minorityAway, oneByOne, oneVoterUnextended, restartedTwice, some, soonAfter, type FaultPlan } from './fault-plans.ts';
+import { crowded, lasting, lastMinute, mixed, tireless, troubled, willing } from './application-plans.ts';
+import { minorityAway, oneAfterAnother, oneByOne, oneVoterUnextended, restartedTwice, some, soonAfter, type FaultPlan } from './fault-plans.ts';
 import { FAULT_KINDS, type ApplicationPlan } from './plan.ts';
 import type { Random } from './random.ts';
 
@@ -13,6 +13,8 @@ export interface Profile {
   readonly quiet?: true;
   /** Messages are lost and late already while gateways and voters meet for the first time. */
   readonly troubledStart?: true;
+  /** The deadline of a voter is as long as the rules allow. */
+  readonly patientVoters?: true;
   readonly gateways: readonly [number, number];
   readonly copies: readonly [number, number];
   /** When copies come after the first, in lives of a lock. */
@@ -107,13 +109,14 @@ export const PROFILES: readonly Profile[] = [
     weight: 1,
     loss: 0.25,
     lasts: [1, 3],
-    faults: soonAfter(['claim', 'complete', 'complete', 'extend'], ['empty restart', 'power cut', 'flush', 'stall', 'cut']),
+    faults: soonAfter(['claim', 'complete', 'complete', 'extend'], ['empty restart', 'power cut', 'flush', 'flush', 'flush', 'stall']),
   },
   // A claim that reads one voter before a completion comes there, and another after the lock has run out there.
   {
     ...ordinary,
     name: 'straddling',
     weight: 1,
+    patientVoters: true,
     tail: 0.4,
     tailInTime: 1,
     copies: [5, 7],
@@ -122,6 +125,31 @@ export const PROFILES: readonly Profile[] = [
     patience: [1.2, 1.5],
     application: lastMinute,
     faults: oneVoterUnextended,
+  },
+  // A voter loses the locks that it has just granted to somebody who is still at work.
+  {
+    ...ordinary,
+    name: 'power',
+    weight: 1,
+    aof: 1,
+    loss: 0.25,
+    spread: [[0, 0], [0, 0.5], [0.5, 1.5]],
+    lasts: [1.5, 2.5],
+    patience: [2, 3],
+    application: lasting,
+    faults: soonAfter(['claim', 'claim', 'extend'], ['power cut']),
+  },
+  // Copies that come long after the event was handled, when those who know it have changed.
+  {
+    ...ordinary,
+    name: 'late copies',
+    weight: 1,
+    loss: 0.3,
+    copies: [3, 5],
+    spread: [[0, 0.5], [2, 8]],
+    lasts: [6, 8],
+    patience: [0.5, 1.5],
+    faults: oneAfterAnother,
   },
   // A hold that has not run out when its voter starts again.
   {

@@ -25,6 +25,8 @@ export interface Settings {
   readonly route?: Section;
   readonly routes?: readonly Section[];
   readonly log?: Section;
+  /** Whole sections, in place of what is here. */
+  readonly top?: Section;
 }
 
 /** A lock's life of one second: outcomes that take a lock's life to show are seen within the test's patience. */
@@ -63,5 +65,6 @@ export function gatewayConfig(
     })),
     drain: { delay: '0s' },
     log: { level: 'info', ...settings.log },
+    ...settings.top,
   };
 }

@@ -33,7 +33,8 @@ export class Mount {
     await symlink(name, join(this.dir, '..data_tmp'));
     await rename(join(this.dir, '..data_tmp'), join(this.dir, '..data'));
     const there = await readdir(this.dir);
-    for (const file of Object.keys(files)) if (!there.includes(file)) await symlink(join('..data', file), join(this.dir, file));
+    for (const file of Object.keys(files))
+      if (!there.includes(file)) await symlink(join('..data', file), join(this.dir, file));
     for (const file of there) if (!file.startsWith('..') && !(file in files)) await unlink(join(this.dir, file));
     await rm(join(this.dir, `..${this.#generation - 1}`), { recursive: true, force: true });
   }
@@ -55,7 +56,10 @@ export interface MountedGateway extends AsyncDisposable {
 }
 
 /** References to secrets are `{file: ../secrets/NAME}`. The voter is the embedded one. */
-export async function mountedGateway(settings: Readonly<Record<string, unknown>>, secrets: Files): Promise<MountedGateway> {
+export async function mountedGateway(
+  settings: Readonly<Record<string, unknown>>,
+  secrets: Files,
+): Promise<MountedGateway> {
   await using starting = new AsyncDisposableStack();
   const dir = await mkdtemp(join(tmpdir(), 'hookonce-mounted-'));
   starting.defer(async () => await rm(dir, { recursive: true, force: true }));
@@ -84,7 +88,8 @@ export async function mountedGateway(settings: Readonly<Record<string, unknown>>
   const stack = starting.move();
   return {
     ...{ child, application, configFile, secrets: mounted, text, metric },
-    configure: async (given) => await config.swap(typeof given === 'string' ? { 'config.yaml': given } : { 'config.yaml': text(given) }),
+    configure: async (given) =>
+      await config.swap(typeof given === 'string' ? { 'config.yaml': given } : { 'config.yaml': text(given) }),
     post: async (path, message) => await exchange(`http://127.0.0.1:${port}${path}`, { method: 'POST', ...message }),
     reaches: async (value, name, labels) => {
       const look = async () => ((await metric(name, labels)) === value ? true : undefined);

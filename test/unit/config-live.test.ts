@@ -68,7 +68,7 @@ test('memory that was taken before the limit fell is kept, and nothing more is g
 test('more slots serve those who wait, fewer are given as they come back', async () => {
   const slots = createSlots({ maxInFlight: 1, maxWaiting: 2, maxWaitMs: 1_000 }, new ManualClock());
   assert.equal(slots.take(), 'taken');
-  const waiting = [slots.take(), slots.take()];
+  const waiting = [1, 2].map(async () => await slots.take());
   assert.equal(slots.take(), 'waiting');
   slots.resize({ maxInFlight: 3, maxWaiting: 2, maxWaitMs: 1_000 });
   assert.deepEqual(await Promise.all(waiting), ['taken', 'taken']);

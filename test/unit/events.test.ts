@@ -212,7 +212,8 @@ test('what operators must read is logged with its error, and a level that is off
 });
 
 const routes = (...names: string[]) => names.map((name) => ({ name, secretNames: [name] }));
-const applied = (...names: string[]) => ({ kind: 'applied', routes: routes(...names), waiting: [], warnings: [] }) as const;
+const applied = (...names: string[]) =>
+  ({ kind: 'applied', routes: routes(...names), waiting: [], warnings: [] }) as const;
 
 test('the series of a route come with it at 0, and go with it', async () => {
   const { events, samples } = start({ routes: ['stripe'] });
@@ -252,19 +253,31 @@ test('a route that is gone is shown until the last of its deliveries has ended',
   // One whose body was still coming when the route went.
   events.deliveryStarted('stripe');
   events.deliveryEnded({ route: 'stripe', outcome: 'delivered', status: 200, totalMs: 1 });
-  assert.equal([...(await samples()).keys()].some((name) => name.includes('route="stripe"')), false);
+  assert.equal(
+    [...(await samples()).keys()].some((name) => name.includes('route="stripe"')),
+    false,
+  );
 });
 
 test('a secret is there with 0 as soon as it is configured, and gone with its reference', async () => {
   const { events, samples } = start({ routes: [] });
   const used = async () =>
-    [...(await samples())].filter(([name]) => name.startsWith('hookonce_secret_used_total')).map(([name, n]) => [/secret="(.*?)"/.exec(name)![1], n]);
+    [...(await samples())]
+      .filter(([name]) => name.startsWith('hookonce_secret_used_total'))
+      .map(([name, n]) => [/secret="(.*?)"/.exec(name)![1], n]);
   const rotate = (...secretNames: string[]) =>
-    events.configRead('config.yaml', { kind: 'applied', routes: [{ name: 'stripe', secretNames }], waiting: [], warnings: [] }, 0);
+    events.configRead(
+      'config.yaml',
+      { kind: 'applied', routes: [{ name: 'stripe', secretNames }], waiting: [], warnings: [] },
+      0,
+    );
   rotate('old');
   events.secretUsed('stripe', 'old');
   rotate('new', 'old');
-  assert.deepEqual(await used(), [['old', 1], ['new', 0]]);
+  assert.deepEqual(await used(), [
+    ['old', 1],
+    ['new', 0],
+  ]);
   events.secretUsed('stripe', 'new');
   rotate('new');
   events.secretUsed('stripe', 'old');
@@ -276,12 +289,20 @@ test('B89: a configuration that is refused is a gauge at 0, a count and a line w
   const read = async () => {
     const seen = await samples();
     const of = (name: string) => seen.get(`hookonce_config_${name}`);
-    return [of('last_reload_successful'), of('last_reload_timestamp_seconds'), of('reloads_total{result="refused"}'), of('restart_needed')];
+    return [
+      of('last_reload_successful'),
+      of('last_reload_timestamp_seconds'),
+      of('reloads_total{result="refused"}'),
+      of('restart_needed'),
+    ];
   };
   assert.deepEqual(await read(), [1, 1_500, 0, 0]);
   events.configRead('/etc/config.yaml', { kind: 'refused', complaints: ['routes: found nothing'] }, 2_000_000);
   assert.deepEqual(await read(), [0, 1_500, 1, 0]);
-  assert.deepEqual([lines[0]!['level'], lines[0]!['path'], lines[0]!['complaints']], ['error', '/etc/config.yaml', ['routes: found nothing']]);
+  assert.deepEqual(
+    [lines[0]!['level'], lines[0]!['path'], lines[0]!['complaints']],
+    ['error', '/etc/config.yaml', ['routes: found nothing']],
+  );
   events.configRead('/etc/config.yaml', { kind: 'unchanged' }, 3_000_000);
   assert.deepEqual(await read(), [1, 3_000, 1, 0]);
   events.configRead('/etc/config.yaml', { ...applied('a'), waiting: ['listen.port'] }, 4_000_000);

@@ -42,7 +42,10 @@ test('a duplicate is counted and forwarded: the sender gets what the application
   const outcome = await handle(route(), delivery('1'), trail);
   assert.equal(outcome.kind === 'refused' && outcome.reply.status, 409);
   assert.deepEqual(marks()[1], [undefined, 'duplicate', undefined]);
-  assert.equal(header(upstream.requests[1]!.headers, 'hookonce-key'), header(upstream.requests[0]!.headers, 'hookonce-key'));
+  assert.equal(
+    header(upstream.requests[1]!.headers, 'hookonce-key'),
+    header(upstream.requests[0]!.headers, 'hookonce-key'),
+  );
   assert.deepEqual(events.of('observed'), [['github', 'duplicate']]);
   assert.equal(trail.observed, 'duplicate');
   assert.deepEqual(claims.calls, ['claim', 'complete 200', 'claim'], 'nothing is settled for it');
@@ -118,6 +121,9 @@ test('the secret that made a signature is counted by its name, and a wrong signa
 
 test('of two references to the same secret the first one is named', async () => {
   const { handle, events } = start();
-  await handle(routeOf(senders.get('github')!, [secrets.github, secrets.github], { secretNames: ['new', 'old'] }), delivery('1'));
+  await handle(
+    routeOf(senders.get('github')!, [secrets.github, secrets.github], { secretNames: ['new', 'old'] }),
+    delivery('1'),
+  );
   assert.deepEqual(events.of('secretUsed'), [['github', 'new']]);
 });
