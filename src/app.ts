@@ -75,6 +75,7 @@ export async function startApp(config: Config, { clock, logDestination }: AppDep
   let running = config;
   let read = config;
   let drainingSinceMs: number | undefined;
+  // oxlint-disable-next-line prefer-const -- the closures below look at it before it is there
   let server: EdgeServer | undefined;
   const beginDraining = (): void => {
     drainingSinceMs ??= clock.now();

@@ -48,9 +48,9 @@ const upstream = section({
     .describe('Deliveries that may wait for one of these places; more are answered 503.'),
   maxWait: duration('0ms').prefault('2s').describe('Longest time to wait for a place; then 503.'),
   maxProxied: count(0, 100_000)
-    .default(256)
+    .optional()
     .describe(
-      'Requests on no route that are passed through at the same time, streams and WebSockets included; more are answered 503.',
+      "Requests on no route that are passed through at the same time, streams and WebSockets included; more are answered 503. Default: one for each MiB of the container's memory limit, 1024 without one.",
     ),
 });
 

@@ -40,10 +40,13 @@ export interface AppClient {
 /** Header bytes of an answer that are taken: as much as common servers send. */
 const MAX_HEAD = 64 * 1024;
 
+/** Bytes that one side may be ahead of the other: little, as there may be many streams that nobody takes from. */
+const PIECE = { highWaterMark: 16 * 1024 };
+
 export function createAppClient(options: AppClientOptions, clock: Clock): AppClient {
   const { tls, host, port, socketPath, servername } = appAddress(options.url);
   const { Agent, request } = tls ? https : http;
-  const agent = new Agent({ keepAlive: true, timeout: options.keepAliveMs });
+  const agent = new Agent({ keepAlive: true, timeout: options.keepAliveMs, ...PIECE });
 
   return {
     open({ method, target, headers }) {

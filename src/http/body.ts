@@ -18,7 +18,7 @@ export type Refusal = Rejected | Extract<Outcome, { kind: 'overloaded' }>;
 export interface Reading {
   readonly body: Promise<Body>;
   /** The client's time is over. */
-  giveUp(): void;
+  readonly giveUp: () => void;
 }
 
 /**

@@ -4,6 +4,7 @@
  *
  * A client that goes away changes nothing: the delivery is handled to its end.
  */
+import { traceIdOf } from './trace.ts';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Outcome, OutcomeKind, Received, Trail } from '../core/delivery.ts';
 import type { Memory } from '../core/memory.ts';
@@ -100,7 +101,8 @@ export function createIngest(options: IngestOptions): (incoming: Incoming) => Pr
         peer: peers.of(req),
         ...(codings.length > 0 && { decode: () => decode(body.bytes, codings, limit, share) }),
       };
-      const trail: Trail = {};
+      const traceId = traceIdOf(req.rawHeaders);
+      const trail: Trail = traceId === undefined ? {} : { traceId };
       events.deliveryStarted(route.name);
       try {
         const outcome = await options.handle(route, received, trail);

@@ -29,7 +29,7 @@ export interface Passage {
     req: IncomingMessage,
     target: string,
     more?: RawHeaders,
-  ): { readonly opened: Opened | Failure; end(outcome: ProxyReport['outcome'], status: number | undefined): void };
+  ): { readonly opened: Opened | Failure; readonly end: (outcome: ProxyReport['outcome'], status: number | undefined) => void };
   /** Another limit from now on. */
   resize(maxProxied: number): void;
   close(): void;

@@ -20,7 +20,7 @@ export interface PassthroughNeighbours {
   readonly clock: Clock;
   readonly connections: Pick<Connections, 'endless'>;
   /** Whether connections are to be closed with their next answer. */
-  closing(): boolean;
+  readonly closing: () => boolean;
   /** How long the rest of an upload is read that the application does not want, milliseconds. */
   readonly discardMs: number;
 }

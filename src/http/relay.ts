@@ -37,7 +37,7 @@ export function relayInformation(info: InformationEvent, res: ServerResponse): v
 export function relayReply(
   reply: IncomingMessage,
   res: ServerResponse,
-  { clock, last, broken }: { readonly clock: Clock; readonly last: boolean; broken(): void },
+  { clock, last, broken }: { readonly clock: Clock; readonly last: boolean; readonly broken: () => void },
 ): void {
   const lines = replyLines(reply, res.req);
   res.writeHead(reply.statusCode!, reply.statusMessage, [...lines, ...(last ? ['Connection', 'close'] : [])]);

@@ -91,6 +91,8 @@ export async function createServer(options: ServerOptions): Promise<EdgeServer> 
     requestTimeout: 0,
     connectionsCheckingInterval: Math.min(2_000, headersMs / 2),
     keepAliveTimeout: KEEP_ALIVE_MS,
+    // Bytes that one side may be ahead of the other: little, as there may be many streams that nobody takes from.
+    highWaterMark: 16 * 1024,
     keepAlive: true,
     keepAliveInitialDelay: PROBE_MS,
     maxHeaderSize: options.limits.headers,

@@ -22,6 +22,8 @@ import { LinkError, type Link, type Page } from './link.ts';
 import { tagOf } from './codec.ts';
 
 const PROBE_MS = 2000;
+/** A server that reads its file back is asked this often. */
+const LOADING_MS = 200;
 const SILENCES = 3;
 const HELD: Record<Exclude<Hold, ''>, string> = {
   locks: 'it was restarted and may have forgotten locks',
@@ -373,7 +375,14 @@ export class Voter implements AsyncDisposable {
     }
     this.#options.greeted?.(this);
     this.#report();
+    if (!answered && this.#up && this.#trouble === 'loading') void this.#greetSoon();
     return answered;
+  }
+
+  async #greetSoon(): Promise<void> {
+    const { signal } = this.#closing;
+    await this.#clock.sleep(LOADING_MS, signal);
+    if (this.#up && !signal.aborted) await this.greet();
   }
 
   async #probe(): Promise<void> {

@@ -33,7 +33,8 @@ export async function setStage(bundle: string): Promise<Stage> {
   const config = gatewayConfig(
     `http://127.0.0.1:${applicationPort}`,
     nodes.map(({ url }) => url),
-    { upstream: { maxWaiting: 4_096 } },
+    // Patience, for a machine that does other things too: a 503 would be faster than a delivery.
+    { upstream: { maxWaiting: 4_096 }, redis: { timeout: '1s' }, claims: { budget: '4s' } },
   );
   const program = { node: '/bin/sh', entry: join(bundle, 'start.sh') };
   const gateway = stack.use(await startGateway(program, systemClock, { config, files: secretFiles }));
@@ -43,7 +44,11 @@ export async function setStage(bundle: string): Promise<Stage> {
     ...{ nodes, application, applicationPort, gateway },
     gatewayPort: Number(new URL(gateway.url).port),
     gatewayPid: gateway.child.pid!,
-    [Symbol.asyncDispose]: () => owned.disposeAsync(),
+    async [Symbol.asyncDispose]() {
+      // Not killed: Node writes its profiles at the end.
+      await gateway.terminate();
+      await owned.disposeAsync();
+    },
   };
 }
 
@@ -67,6 +72,7 @@ export async function buildBundle(stack: AsyncDisposableStack): Promise<string> 
   const settings = Object.entries({ ...environment, NODE_OPTIONS: options }).map(
     ([name, value]) => `${name}='${value}'`,
   );
+  // For profiles and for trials of other flags.
   const flags = process.env['HOOKONCE_BENCH_NODE_FLAGS'] ?? '';
   // The log is written, but read by nobody: who reads it is not what is measured.
   const command = `exec env ${settings.join(' ')} ${process.execPath} ${flags} ${join(folder, 'dist/main.js')} "$@"`;

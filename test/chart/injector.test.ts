@@ -6,7 +6,7 @@ import { evaluate } from './cel.ts';
 import { objects, the, type KubeObject } from './helm.ts';
 import { ordersChart, sidecarOf, templateOf } from './orders-chart.ts';
 import { repeatedEntries } from './pods.ts';
-import { typeComplaints } from './types.ts';
+import { typeComplaints } from './field-check.ts';
 
 /** Applies the injector's policy to a pod, with what the release `orders` in its namespace says of itself. */
 async function injected(

@@ -7,7 +7,7 @@ import { root } from '../setup/tool.ts';
 import { dependencies, generated } from './generate.ts';
 import { kubernetesVersions, render, run, the, valuesFiles, type KubeObject, type Rendering } from './helm.ts';
 import { containersOf, looseMounts, podsOf, repeatedEntries, restrictedComplaints, type Pods } from './pods.ts';
-import { typeComplaints } from './types.ts';
+import { typeComplaints } from './field-check.ts';
 
 interface Case {
   readonly name: string;

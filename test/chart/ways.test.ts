@@ -10,7 +10,7 @@ import { root } from '../setup/tool.ts';
 import { configFile, objects, parse, run, the, type KubeObject } from './helm.ts';
 import { ordersChart, sidecarOf, templateOf, type OrdersChart } from './orders-chart.ts';
 import { podsOf, repeatedEntries, restrictedComplaints } from './pods.ts';
-import { typeComplaints } from './types.ts';
+import { typeComplaints } from './field-check.ts';
 
 let chart: OrdersChart;
 let library: readonly KubeObject[] = [];

@@ -15,7 +15,8 @@
  * 3. **Attempts** rise strictly in the order of the first bytes; so 1 is given once. The application reads the number
  *    that was won. *Excuse*: forgotten since the first was claimed.
  *
- *    Forgotten: at one time a majority of the voters was learning (*majority forgotten*); or a voter lost the end of its
+ *    Forgotten: at one time a majority of the voters was learning (*majority forgotten*), or a gateway that had not reached
+ *    a majority with its records for `recoverAfter` went on without (and said so); or a voter lost the end of its
  *    append-only file, and the gateway of the first attempt died or lapsed, so that it could not say again in time what
  *    it had written. A voter that forgets alone excuses nothing.
  * 4. **No loss.** A sender gets 2xx only after the application has succeeded. *No excuse.*
@@ -296,6 +297,7 @@ export class History implements Traffic {
     batch.forEach((item, index) => {
       const given = answer.answers[index]!;
       this.trace?.(`${link.gateway}→${link.node.name}`, `${spoken(item)}: ${answerSpoken(given)}${answer.held ? ' (on hold)' : ''}`);
+      if (item.op === 'admit' && item.lostWallMs > 0 && given.status === 'hello') this.#majorityForgotMs.push(this.#now());
       if (!('token' in item) || given.status !== 'ok') return;
       if (item.op === 'claim' && answer.held) this.#grantedOnHold = true;
       if (item.op === 'claim' || item.op === 'extend') this.#granted(item.token, voter, this.#now() + item.lockMs);

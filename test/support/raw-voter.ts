@@ -1,5 +1,7 @@
 /** One real redis-server with nothing but the script between it and the test. */
 import { Redis } from 'ioredis';
+import { systemClock } from '../../src/clock.ts';
+import { until } from '../../src/demo/until.ts';
 import { startRedisServer, type RedisOptions, type RedisServer } from '../../src/demo/redis-server.ts';
 import type { Answer, BatchAnswer, Item } from '../../src/redis/items.ts';
 import { RedisLink } from '../../src/redis/redis-link.ts';
@@ -51,9 +53,10 @@ export async function rawVoter(options: RedisOptions = {}): Promise<RawVoter> {
   };
 }
 
-/** Resolves when the link can be asked. */
+/** Resolves when the link can be asked, and the server has read its file back. */
 export async function linkUp(link: RedisLink): Promise<void> {
   await new Promise<void>((resolve) => link.onChange((up) => up && resolve()));
+  await until(systemClock, 'the script to be loaded', async () => await link.load().then(() => true));
 }
 
 /** Status and fields of an answer as one line; times are left out. */

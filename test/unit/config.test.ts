@@ -24,7 +24,7 @@ test('a route is all that must be given: the rest has defaults', () => {
       maxInFlight: 128,
       maxWaiting: 512,
       maxWaitMs: 2000,
-      maxProxied: 256,
+      maxProxied: 1024,
     },
     limits: {
       bodyBytes: 1024 ** 2,
