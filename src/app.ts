@@ -32,7 +32,7 @@ export interface AppDependencies {
 }
 
 /** Deliveries are not taken before the voters have been met, so that the first of them find a quorum; but no longer than this. */
-const MEET_VOTERS_MS = 1500;
+const MEET_VOTERS_MS = 3000;
 
 export interface App extends AsyncDisposable {
   readonly ports: { readonly listen: number; readonly admin: number };
@@ -63,9 +63,7 @@ export async function startApp(config: Config, { clock, logDestination }: AppDep
   });
 
   const { claims, operator } = startClaims(config, clock, events, links, starting);
-  const upstream = starting.use(
-    createUpstream(upstreamOptions(config), clock, (count) => events.slotsWaiting(count)),
-  );
+  const upstream = starting.use(createUpstream(upstreamOptions(config), clock, (count) => events.slotsWaiting(count)));
   const keys = starting.use(createSenderKeys(clock, events));
   const background = new Background();
   const times = config.claims;
@@ -88,12 +86,19 @@ export async function startApp(config: Config, { clock, logDestination }: AppDep
         const { voters } = claims;
         if (drainingSinceMs !== undefined) return { ready: false, reason: 'draining', voters };
         if (server === undefined) return { ready: false, reason: 'starting', voters };
-        if (running.readiness.requireQuorum && !claims.available()) return { ready: false, reason: 'no quorum', voters };
+        if (running.readiness.requireQuorum && !claims.available())
+          return { ready: false, reason: 'no quorum', voters };
         return { ready: true, voters };
       },
       drain: beginDraining,
       metrics: registry,
-      operate: { service: config.service, routes: () => running.routes, token: () => running.admin.token, operator, events },
+      operate: {
+        service: config.service,
+        routes: () => running.routes,
+        token: () => running.admin.token,
+        operator,
+        events,
+      },
     }),
   );
   for (let waitedMs = 0; !claims.available() && waitedMs < MEET_VOTERS_MS; waitedMs += 25) await clock.sleep(25);
@@ -157,16 +162,31 @@ const upstreamOptions = ({ upstream, limits }: Config) => ({ ...upstream, maxRep
 /** What the public port takes from the configuration, and can take anew. */
 function edgeSettings({ routes, unmatched, trustedProxies, limits, upstream }: Config): EdgeSettings {
   const { bodyBytes, headersBytes, inFlight } = limits;
-  return { routes, unmatched, trustedProxies, limits: { body: bodyBytes, headers: headersBytes, inFlight }, maxProxied: upstream.maxProxied };
+  return {
+    routes,
+    unmatched,
+    trustedProxies,
+    limits: { body: bodyBytes, headers: headersBytes, inFlight },
+    maxProxied: upstream.maxProxied,
+  };
 }
 
 /** Voters, the claims on them, and what brings voters back that forgot; all of them end with `stack`. */
-function startClaims(config: Config, clock: Clock, events: Events, links: readonly NamedLink[], stack: AsyncDisposableStack): StartedClaims {
+function startClaims(
+  config: Config,
+  clock: Clock,
+  events: Events,
+  links: readonly NamedLink[],
+  stack: AsyncDisposableStack,
+): StartedClaims {
   const embedded = config.redis.nodes.length === 0;
   // The embedded voter is as old as the process: there is nothing that it could have forgotten.
   const voters = startVoters(config, clock, events, links, embedded ? 'trust' : config.claims.firstStart);
-  const claims = stack.use(new QuorumClaims(voters, { ...config.claims, voterTimeoutMs: config.redis.timeoutMs }, clock, events));
-  if (!embedded) stack.use(new Recovery(voters, { ...config.claims, lifeMs: lifeOf(config), token: nonce() }, clock, events));
+  const claims = stack.use(
+    new QuorumClaims(voters, { ...config.claims, voterTimeoutMs: config.redis.timeoutMs }, clock, events),
+  );
+  if (!embedded)
+    stack.use(new Recovery(voters, { ...config.claims, lifeMs: lifeOf(config), token: nonce() }, clock, events));
   return { claims, operator: new VoterOperator(voters, config.claims) };
 }
 
@@ -180,7 +200,14 @@ interface StartedClaims {
  * bringing back one that forgot is left to the gateways. Not for the embedded voter, which only its process can reach.
  */
 export async function openOperator(config: Config, clock: Clock): Promise<Operator & AsyncDisposable> {
-  const options = { routes: [], nodes: [], registry: new Registry(), upstreamTimeoutMs: 0, version: manifest.version, wallMs: clock.wall() };
+  const options = {
+    routes: [],
+    nodes: [],
+    registry: new Registry(),
+    upstreamTimeoutMs: 0,
+    version: manifest.version,
+    wallMs: clock.wall(),
+  };
   const events = createEvents({ ...options, log: createLog('silent') });
   const voters = startVoters(config, clock, events, redisLinks(config.redis), 'wait');
   const missing = (): boolean => voters.some((voter) => !voter.eligible);
@@ -193,8 +220,19 @@ export async function openOperator(config: Config, clock: Clock): Promise<Operat
   };
 }
 
-function startVoters(config: Config, clock: Clock, events: Events, links: readonly NamedLink[], firstStart: 'wait' | 'trust'): Voter[] {
-  return createVoters(links, { timeoutMs: config.redis.timeoutMs, lifeMs: lifeOf(config), firstStart, nonce }, clock, events);
+function startVoters(
+  config: Config,
+  clock: Clock,
+  events: Events,
+  links: readonly NamedLink[],
+  firstStart: 'wait' | 'trust',
+): Voter[] {
+  return createVoters(
+    links,
+    { timeoutMs: config.redis.timeoutMs, lifeMs: lifeOf(config), firstStart, nonce },
+    clock,
+    events,
+  );
 }
 
 /** The longest life a lock can be given. */

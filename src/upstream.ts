@@ -145,7 +145,9 @@ class Exchange implements Dispatcher.DispatchHandler {
     this.#resolve = resolve;
     this.#onOver = onOver;
     this.#begun = clock.now();
-    this.#cancelConnect = clock.timer(options.connectTimeoutMs, () => this.#noConnection('connect_timeout', 'connect timeout'));
+    this.#cancelConnect = clock.timer(options.connectTimeoutMs, () =>
+      this.#noConnection('connect_timeout', 'connect timeout'),
+    );
     this.#cancelTotal = clock.timer(options.timeoutMs, () => this.#timeout('timeout'));
   }
 
@@ -159,7 +161,8 @@ class Exchange implements Dispatcher.DispatchHandler {
     this.#state = 'sent';
     this.#controller = controller;
     const { headersTimeoutMs } = this.#options;
-    if (headersTimeoutMs !== undefined) this.#cancelHeaders = this.#clock.timer(headersTimeoutMs, () => this.#timeout('headers_timeout'));
+    if (headersTimeoutMs !== undefined)
+      this.#cancelHeaders = this.#clock.timer(headersTimeoutMs, () => this.#timeout('headers_timeout'));
   }
 
   onResponseStart(controller: Dispatcher.DispatchController, status: number): void {

@@ -18,13 +18,17 @@ export function duration(min: string, max = longestTimer) {
 export function durationOrOff(min: string, max = longestTimer) {
   const written = duration(min, max);
   const told = { pattern: `${writtenDuration.pattern}|^off$`, examples: ['off', '7d'] };
-  return z.string({ error: `${durationForm}, or off` }).meta(told).transform((text, context) => {
-    if (text === 'off') return undefined;
-    const parsed = written.safeParse(text);
-    if (parsed.success) return parsed.data;
-    for (const { message } of parsed.error.issues) context.addIssue({ code: 'custom', message: `${message}, or off` });
-    return z.NEVER;
-  });
+  return z
+    .string({ error: `${durationForm}, or off` })
+    .meta(told)
+    .transform((text, context) => {
+      if (text === 'off') return undefined;
+      const parsed = written.safeParse(text);
+      if (parsed.success) return parsed.data;
+      for (const { message } of parsed.error.issues)
+        context.addIssue({ code: 'custom', message: `${message}, or off` });
+      return z.NEVER;
+    });
 }
 
 /** Bytes, written with a unit. `min` and `max` are inclusive. */
@@ -101,13 +105,15 @@ export const secretRef = () =>
         .describe('Environment variable that holds the secret.'),
     },
     { error: (issue) => (issue.code === 'invalid_type' ? reference : undefined) },
-  ).superRefine((ref, context) => {
-    if ((ref.file === undefined) === (ref.env === undefined))
-      context.addIssue({ code: 'custom', message: `exactly one of file and env` });
-  }).meta({
-    ...oneOf('file', 'env'),
-    examples: [{ file: '/etc/hookonce/secrets/stripe' }, { env: 'STRIPE_SECRET' }],
-  });
+  )
+    .superRefine((ref, context) => {
+      if ((ref.file === undefined) === (ref.env === undefined))
+        context.addIssue({ code: 'custom', message: `exactly one of file and env` });
+    })
+    .meta({
+      ...oneOf('file', 'env'),
+      examples: [{ file: '/etc/hookonce/secrets/stripe' }, { env: 'STRIPE_SECRET' }],
+    });
 
 /** For editors: exactly one of these names is there. */
 export function oneOf(...names: string[]) {

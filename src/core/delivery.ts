@@ -156,7 +156,8 @@ export function allHeaders(headers: RawHeaders, name: string): string[] {
   const wanted = name.toLowerCase();
   const values: string[] = [];
   for (let i = 0; i + 1 < headers.length; i += 2) {
-    if (headers[i]!.length === wanted.length && headers[i]!.toLowerCase() === wanted) values.push(headers[i + 1]!.trim());
+    if (headers[i]!.length === wanted.length && headers[i]!.toLowerCase() === wanted)
+      values.push(headers[i + 1]!.trim());
   }
   return values;
 }

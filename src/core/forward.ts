@@ -5,14 +5,25 @@ import type { AppRequest, Lease } from './ports.ts';
 import type { Route } from './route.ts';
 
 /** `lease` undefined: forwarded without a claim, which the application is told by `Hookonce-Claim: none`; it may then have no key either. */
-export function requestFor(route: Route, delivery: Verified, key: DeliveryKey | undefined, lease: Lease | undefined): AppRequest {
+export function requestFor(
+  route: Route,
+  delivery: Verified,
+  key: DeliveryKey | undefined,
+  lease: Lease | undefined,
+): AppRequest {
   const marks = lease === undefined ? ['Hookonce-Claim', 'none'] : ['Hookonce-Attempt', String(lease.attempt)];
-  if (lease?.memorySinceMs !== undefined) marks.push('Hookonce-Memory-Since', String(Math.ceil(lease.memorySinceMs / 1000)));
+  if (lease?.memorySinceMs !== undefined)
+    marks.push('Hookonce-Memory-Since', String(Math.ceil(lease.memorySinceMs / 1000)));
   return marked(route, delivery, key?.id, marks);
 }
 
 /** On a route that only observes: what would have been stopped goes on, verified or not, and `would` says as what. */
-export function observedRequest(route: Route, received: Received, key: string | undefined, would: OutcomeKind): AppRequest {
+export function observedRequest(
+  route: Route,
+  received: Received,
+  key: string | undefined,
+  would: OutcomeKind,
+): AppRequest {
   return marked(route, received, key, ['Hookonce-Observed', would]);
 }
 

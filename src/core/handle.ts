@@ -46,9 +46,19 @@ export async function handle(gate: Gate, route: Route, received: Received, trail
 }
 
 /** As the leader of the event's copies, or as one that waits for it. */
-async function deliverOnce(gate: Gate, route: Route, delivery: Verified, key: DeliveryKey, trail: Trail): Promise<Outcome> {
+async function deliverOnce(
+  gate: Gate,
+  route: Route,
+  delivery: Verified,
+  key: DeliveryKey,
+  trail: Trail,
+): Promise<Outcome> {
   const guarded = guardReplays(gate, route, delivery);
-  return await gate.inFlight.pass(key, route, async (forwarding) => await lead(guarded, route, delivery, key, trail, forwarding));
+  return await gate.inFlight.pass(
+    key,
+    route,
+    async (forwarding) => await lead(guarded, route, delivery, key, trail, forwarding),
+  );
 }
 
 /** An id that was handled with another body: a mistake of the sender, or an event in its own right. */
@@ -91,7 +101,14 @@ function guardReplays(gate: Gate, route: Route, delivery: Verified): Gate {
 }
 
 /** This delivery's turn: claims the event, and delivers it when the claim is won. */
-async function lead(gate: Gate, route: Route, delivery: Verified, key: DeliveryKey, trail: Trail, forwarding: () => void): Promise<Led> {
+async function lead(
+  gate: Gate,
+  route: Route,
+  delivery: Verified,
+  key: DeliveryKey,
+  trail: Trail,
+  forwarding: () => void,
+): Promise<Led> {
   const startedMs = gate.clock.now();
   const claim = await gate.claims.claim(key, route.retentionMs);
   trail.claimMs = gate.clock.now() - startedMs;
@@ -119,7 +136,13 @@ function ended(gate: Gate, route: Route, delivery: Verified, outcome: Outcome, t
 }
 
 /** Forwards under a lease that was won, and settles it. The watchdog has stopped before anything is settled. */
-export async function deliver(gate: Gate, route: Route, delivery: Verified, lease: Lease, trail: Trail): Promise<Outcome> {
+export async function deliver(
+  gate: Gate,
+  route: Route,
+  delivery: Verified,
+  lease: Lease,
+  trail: Trail,
+): Promise<Outcome> {
   const { attempt } = lease;
   trail.attempt = attempt;
   const heldSinceMs = gate.clock.now();
@@ -140,12 +163,19 @@ export async function deliver(gate: Gate, route: Route, delivery: Verified, leas
       await gate.claims.leave(lease);
       break;
   }
-  if (result.kind === 'unknown') gate.background.run(settleLate(gate, route, delivery, lease, result, heldSinceMs, trail));
+  if (result.kind === 'unknown')
+    gate.background.run(settleLate(gate, route, delivery, lease, result, heldSinceMs, trail));
   return outcomeOf(gate, route, result, attempt, trail);
 }
 
 /** Without voters or without a name there is no claim; the application is told so, and the route prefers a double to a refusal. */
-async function deliverUnclaimed(gate: Gate, route: Route, delivery: Verified, key: DeliveryKey | undefined, trail: Trail): Promise<Outcome> {
+async function deliverUnclaimed(
+  gate: Gate,
+  route: Route,
+  delivery: Verified,
+  key: DeliveryKey | undefined,
+  trail: Trail,
+): Promise<Outcome> {
   return await sendUnclaimed(gate, route, requestFor(route, delivery, key, undefined), trail);
 }
 
@@ -158,7 +188,15 @@ export async function sendUnclaimed(gate: Gate, route: Route, request: AppReques
 }
 
 /** A late success completes whenever it comes, a late failure releases while the lock is ours. */
-async function settleLate(gate: Gate, route: Route, delivery: Verified, lease: Lease, result: Unknown, heldSinceMs: number, trail: Trail): Promise<void> {
+async function settleLate(
+  gate: Gate,
+  route: Route,
+  delivery: Verified,
+  lease: Lease,
+  result: Unknown,
+  heldSinceMs: number,
+  trail: Trail,
+): Promise<void> {
   const reply = await lateReply(gate, route, result, heldSinceMs);
   if (!reply) return;
   if (completes(route, reply.status)) await gate.claims.complete(lease, completionOf(route, delivery, reply, trail));

@@ -27,12 +27,19 @@ export class Watchdog {
   }
 
   async stop(): Promise<void> {
-    this.#stopping.abort();
+    this.#stopping.abort('stopped');
     await this.#ended;
   }
 }
 
-async function beat(claims: Claims, lease: Lease, times: HoldTimes, clock: Clock, events: Events, stopped: AbortSignal): Promise<void> {
+async function beat(
+  claims: Claims,
+  lease: Lease,
+  times: HoldTimes,
+  clock: Clock,
+  events: Events,
+  stopped: AbortSignal,
+): Promise<void> {
   const untilMs = clock.now() + times.maxHoldMs;
   let lost = false;
   let pauseMs = times.lockTtlMs / 3;

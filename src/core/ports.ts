@@ -56,7 +56,7 @@ export type Standing =
   | { readonly kind: 'free' }
   | { readonly kind: 'unavailable' };
 
-/** Claims on a quorum of voters (`../shared` protocol: sections 2 to 4). No method rejects for a voter's sake. */
+/** Claims on a quorum of voters (docs/protocol.md, sections 2 to 4). No method rejects for a voter's sake. */
 export interface Claims {
   /** Tries to become the one who forwards, within the claim budget. `retentionMs`: how long a done record lives. */
   claim(key: DeliveryKey, retentionMs: number): Promise<ClaimResult>;
@@ -89,7 +89,12 @@ export type AppResult =
    * Bytes were sent. The exchange goes on: `late` resolves with its answer, or undefined when it failed or was cut.
    * `headers_timeout`: not even the answer's head came in the time for it.
    */
-  | { readonly kind: 'unknown'; readonly how: 'timeout' | 'headers_timeout' | 'reset'; readonly late: Promise<AppReply | undefined>; cut(): void };
+  | {
+      readonly kind: 'unknown';
+      readonly how: 'timeout' | 'headers_timeout' | 'reset';
+      readonly late: Promise<AppReply | undefined>;
+      cut(): void;
+    };
 
 export type NeverSent = 'unreachable' | 'connect_timeout' | 'expired' | 'in_flight' | 'waiting';
 
@@ -180,7 +185,11 @@ export interface Events {
   /** A voter counts again although no quorum knew what it had forgotten; events before `wallMs` may come again. */
   memoryLost(node: string, wallMs: number): void;
   /** `lastedMs`: for how long it stood as before. */
-  voterState(node: string, state: VoterState, details?: Omit<VoterStatus, 'node' | 'state'> & { readonly lastedMs: number }): void;
+  voterState(
+    node: string,
+    state: VoterState,
+    details?: Omit<VoterStatus, 'node' | 'state'> & { readonly lastedMs: number },
+  ): void;
   /** What the voter does when its memory is full, undefined when it does not say; keys it has dropped that way. */
   voterEviction(node: string, policy: string | undefined, evictedKeys: number | undefined): void;
   voterError(node: string, errorClass: string): void;

@@ -19,7 +19,9 @@ export type Settlement =
 export function settle(route: Pick<Route, 'completeOn'>, result: AppResult): Settlement {
   switch (result.kind) {
     case 'answered':
-      return completes(route, result.reply.status) ? { claim: 'complete', reply: result.reply } : { claim: 'release', sent: true };
+      return completes(route, result.reply.status)
+        ? { claim: 'complete', reply: result.reply }
+        : { claim: 'release', sent: true };
     case 'never-sent':
       return { claim: 'release', sent: false };
     case 'unknown':

@@ -44,7 +44,11 @@ export async function startGateway(program: Program, clock: Clock, given: Gatewa
 
   async function launch({ config, files = {} }: GatewayConfig): Promise<Child> {
     const host = '127.0.0.1';
-    const ports = { listen: { host, port }, ...config, admin: { host, port: adminPort, ...(config['admin'] as object | undefined) } };
+    const ports = {
+      listen: { host, port },
+      ...config,
+      admin: { host, port: adminPort, ...(config['admin'] as object | undefined) },
+    };
     for (const [name, text] of Object.entries({ ...files, 'config.yaml': stringify(ports) })) {
       await mkdir(dirname(join(dir, name)), { recursive: true });
       await writeFile(join(dir, name), text);

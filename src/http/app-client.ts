@@ -28,7 +28,7 @@ export interface AppRequestHead {
 export interface Opened {
   readonly out: http.ClientRequest;
   /** Whether there was a connection, so that bytes may have been sent. */
-  reached(): boolean;
+  readonly reached: () => boolean;
 }
 
 export interface AppClient {

@@ -28,7 +28,12 @@ export function codingsOf(headers: RawHeaders): string[] {
 }
 
 /** Undoes the codings, the last one first. */
-export async function decode(wire: Buffer, codings: readonly string[], limit: number, share: Share): Promise<Buffer | Refusal> {
+export async function decode(
+  wire: Buffer,
+  codings: readonly string[],
+  limit: number,
+  share: Share,
+): Promise<Buffer | Refusal> {
   if (codings.length > MOST || codings.some((coding) => !Object.hasOwn(DECODERS, coding))) return UNKNOWN;
   let body = wire;
   for (const coding of codings.toReversed()) {
@@ -39,7 +44,12 @@ export async function decode(wire: Buffer, codings: readonly string[], limit: nu
   return body;
 }
 
-async function decodeOne(coded: Buffer, coding: keyof typeof DECODERS, limit: number, share: Share): Promise<Buffer | Refusal> {
+async function decodeOne(
+  coded: Buffer,
+  coding: keyof typeof DECODERS,
+  limit: number,
+  share: Share,
+): Promise<Buffer | Refusal> {
   const collector = createCollector(limit, share);
   let refused: Refusal | undefined;
   try {

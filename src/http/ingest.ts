@@ -63,12 +63,24 @@ export function createIngest(options: IngestOptions): (incoming: Incoming) => Pr
     const client = peers.client(req);
     /** A client that was not told to continue keeps its body; what it sends next could be either, so the connection ends. */
     let unread = expectsContinue;
-    const end = (route: string, given: Answer, outcome: OutcomeKind, more: Partial<DeliveryReport>, last = false): void => {
+    const end = (
+      route: string,
+      given: Answer,
+      outcome: OutcomeKind,
+      more: Partial<DeliveryReport>,
+      last = false,
+    ): void => {
       respond(res, given, last || unread || options.closing());
       const report = { route, outcome, status: given.status, totalMs: clock.now() - begunMs, ...more };
       events.deliveryEnded(client === undefined ? report : { ...report, client });
     };
-    const refuse = (route: string, given: Answer, reason: string, outcome: OutcomeKind = 'rejected', last = false): void => {
+    const refuse = (
+      route: string,
+      given: Answer,
+      reason: string,
+      outcome: OutcomeKind = 'rejected',
+      last = false,
+    ): void => {
       events.deliveryStarted(route);
       end(route, given, outcome, { reason }, last);
       discardRest(req, clock, bodyMs);
@@ -78,7 +90,8 @@ export function createIngest(options: IngestOptions): (incoming: Incoming) => Pr
     if (where.kind === 'proxied') return options.passThrough({ ...incoming, target: where.target });
     if (where.kind === 'refused') return refuse(where.route, where.answer, where.reason, 'rejected', where.last);
     const { route, target } = where;
-    const refuseBy = (outcome: Outcome): void => refuse(route.name, answer(outcome, route), reasonOf(outcome)!, outcome.kind);
+    const refuseBy = (outcome: Outcome): void =>
+      refuse(route.name, answer(outcome, route), reasonOf(outcome)!, outcome.kind);
     if (!entrance.enter(route)) return refuseBy(FULL);
 
     const share = memory.open();

@@ -29,7 +29,10 @@ export interface Passage {
     req: IncomingMessage,
     target: string,
     more?: RawHeaders,
-  ): { readonly opened: Opened | Failure; readonly end: (outcome: ProxyReport['outcome'], status: number | undefined) => void };
+  ): {
+    readonly opened: Opened | Failure;
+    readonly end: (outcome: ProxyReport['outcome'], status: number | undefined) => void;
+  };
   /** Another limit from now on. */
   resize(maxProxied: number): void;
   close(): void;
@@ -53,7 +56,11 @@ export function createPassage(options: PassageOptions, { clock, events, peers }:
   const open = (req: IncomingMessage, target: string, more: RawHeaders): Opened | Failure => {
     if (inside > maxProxied) return 'overloaded';
     try {
-      return client.open({ method: req.method!, target, headers: [...requestLines(req, peers.of(req), naming), ...more] });
+      return client.open({
+        method: req.method!,
+        target,
+        headers: [...requestLines(req, peers.of(req), naming), ...more],
+      });
     } catch {
       // Node finds fault with a line that it let in.
       return 'unfit';

@@ -23,9 +23,7 @@ export function createPeers(trustedProxies: readonly string[]): Peers {
   return {
     of(req) {
       const address = plain(req.socket.remoteAddress);
-      return address === undefined
-        ? undefined
-        : { address, believed: trustedProxies.length === 0 || trusts(address) };
+      return address === undefined ? undefined : { address, believed: trustedProxies.length === 0 || trusts(address) };
     },
     client(req) {
       let client = plain(req.socket.remoteAddress);

@@ -23,7 +23,10 @@ export interface Upgrade {
 }
 
 /** What it returns passes an upgrade through; it never throws. */
-export function createUpgrades(passage: Passage, connections: Pick<Connections, 'endless'>): (upgrade: Upgrade) => void {
+export function createUpgrades(
+  passage: Passage,
+  connections: Pick<Connections, 'endless'>,
+): (upgrade: Upgrade) => void {
   return ({ req, socket, first, target, protocol }) => {
     const { opened, end } = passage.enter(req, target, upgradeLines(protocol));
     const unmark = connections.endless(req.socket);

@@ -18,10 +18,16 @@ export type Where =
   /** `upgrade`: a protocol that the connection may change to. */
   | { readonly kind: 'proxied'; readonly target: string; readonly upgrade: string | undefined }
   /** `last`: the connection ends with it. */
-  | { readonly kind: 'refused'; readonly route: string; readonly answer: Answer; readonly reason: string; readonly last: boolean };
+  | {
+      readonly kind: 'refused';
+      readonly route: string;
+      readonly answer: Answer;
+      readonly reason: string;
+      readonly last: boolean;
+    };
 
 /** The label of whatever belongs to no route; a path is never a label. */
-export const UNMATCHED = 'unmatched';
+const UNMATCHED = 'unmatched';
 
 const DELIVERIES = ['POST', 'PUT', 'PATCH', 'DELETE'];
 const QUESTIONS = ['GET', 'HEAD', 'OPTIONS'];
@@ -52,7 +58,8 @@ export function createWhere(
     const match = router(target);
     switch (match.kind) {
       case 'none':
-        if (PATH_OVERRIDES.some((name) => belongsElsewhere(router, header(req.rawHeaders, name)))) return refused(UNMATCHED, AMBIGUOUS, 'bad_request');
+        if (PATH_OVERRIDES.some((name) => belongsElsewhere(router, header(req.rawHeaders, name))))
+          return refused(UNMATCHED, AMBIGUOUS, 'bad_request');
         return proxied(target, hasBody(req) ? undefined : upgradeOf(req));
       case 'ambiguous':
         return refused(UNMATCHED, AMBIGUOUS, 'bad_request');
@@ -72,7 +79,8 @@ export function createWhere(
 /** What the client wants to change to. One that offers HTTP/2 as RFC 7540 3.2 has it goes on as before when nobody takes it up: no wish. */
 function upgradeOf(req: IncomingMessage): string | undefined {
   const { upgrade, connection } = req.headers;
-  if (upgrade === undefined || !names(connection, 'upgrade') || req.headers['http2-settings'] !== undefined) return undefined;
+  if (upgrade === undefined || !names(connection, 'upgrade') || req.headers['http2-settings'] !== undefined)
+    return undefined;
   return upgrade;
 }
 

@@ -125,7 +125,9 @@ export class Ballots {
   /** The votes as they count now: an ok of a voter that has started anew since counts no more. */
   votes(replies: readonly (Reply | undefined)[], id: string): Vote[] {
     return replies.map((reply, index) =>
-      reply?.status === 'ok' && reply.counted && !this.#voters[index]!.counts(reply, id) ? { ...reply, counted: false } : reply,
+      reply?.status === 'ok' && reply.counted && !this.#voters[index]!.counts(reply, id)
+        ? { ...reply, counted: false }
+        : reply,
     );
   }
 

@@ -60,7 +60,14 @@ export class QuorumClaims implements Claims, AsyncDisposable {
       voter.onQuiet((quiet) => (before = quiet ? this.#recent.all() : []));
       voter.onReboot(() => this.#settling.tellUntilAnswered(voter, [...before, ...this.#recent.all()]));
     }
-    this.#settling = new Settling(voters, this.#ballots, (lease) => this.extend(lease), options.maxHoldMs, clock, events);
+    this.#settling = new Settling(
+      voters,
+      this.#ballots,
+      (lease) => this.extend(lease),
+      options.maxHoldMs,
+      clock,
+      events,
+    );
   }
 
   async claim(key: DeliveryKey, retentionMs: number): Promise<ClaimResult> {
@@ -113,7 +120,9 @@ export class QuorumClaims implements Claims, AsyncDisposable {
     if (replies.filter((reply) => reply.status !== 'error').length < quorum) return { kind: 'unavailable' };
     const done = liveDone(replies);
     if (done) return { kind: 'done', done: decodeDone(done.content) };
-    const free = replies.filter((reply, index) => reply.status === 'free' && reply.counted && this.#voters[index]!.counts(reply, key.id));
+    const free = replies.filter(
+      (reply, index) => reply.status === 'free' && reply.counted && this.#voters[index]!.counts(reply, key.id),
+    );
     if (free.length >= quorum) return { kind: 'free' };
     const holds = replies.filter((reply) => reply.status === 'held');
     if (holds.length === 0) return { kind: 'unavailable' };
@@ -162,14 +171,32 @@ export class QuorumClaims implements Claims, AsyncDisposable {
           return { kind: 'unavailable' };
         case 'won': {
           if (!(await verdict)) break; // a voter has started anew since it voted
-          const confirmed = decision.attempt > 1 ? await this.#confirm(ballot, decision.attempt) : ('confirmed' as const);
-          if (typeof confirmed === 'object') return this.#duplicate(ballot, [...ballot.claims, ...confirmed.replies], confirmed.done);
+          const confirmed =
+            decision.attempt > 1 ? await this.#confirm(ballot, decision.attempt) : ('confirmed' as const);
+          if (typeof confirmed === 'object')
+            return this.#duplicate(ballot, [...ballot.claims, ...confirmed.replies], confirmed.done);
           if (confirmed === 'failed') break;
           const late = liveDone(ballot.claims); // a vote that came while the others were confirmed
           if (late) return this.#duplicate(ballot, ballot.claims, late);
-          const lease = new QuorumLease(key, decision.attempt, retentionMs, startedMs, ballot, this.#memorySinceMs(), this.#clock);
+          const lease = new QuorumLease(
+            key,
+            decision.attempt,
+            retentionMs,
+            startedMs,
+            ballot,
+            this.#memorySinceMs(),
+            this.#clock,
+          );
           if (lease.mayStart()) {
-            this.#recent.wrote({ op: 'learn', id: key.id, done: false, attempt: decision.attempt, floor: 0, content: '', recordMs });
+            this.#recent.wrote({
+              op: 'learn',
+              id: key.id,
+              done: false,
+              attempt: decision.attempt,
+              floor: 0,
+              content: '',
+              recordMs,
+            });
             return { kind: 'won', lease };
           }
           this.#events.lockFailed('expired');
@@ -184,7 +211,8 @@ export class QuorumClaims implements Claims, AsyncDisposable {
       if (isLowest(ballot)) await released;
       else await this.#clock.sleep(10 + this.#clock.random() * 40);
       // A round takes up to two deadlines, claim and confirmation: one that cannot end in time is not begun.
-      if (this.#clock.now() + 2 * voterTimeoutMs > deadlineMs) return { kind: 'held', leftMs, unknown: false, split: true };
+      if (this.#clock.now() + 2 * voterTimeoutMs > deadlineMs)
+        return { kind: 'held', leftMs, unknown: false, split: true };
     }
   }
 
@@ -206,7 +234,10 @@ export class QuorumClaims implements Claims, AsyncDisposable {
    * An attempt above 1 may follow one that was forwarded: raises the record to it wherever the lock is
    * still ours, and learns of a completion that the claim ran past.
    */
-  async #confirm(ballot: Ballot, attempt: number): Promise<'confirmed' | 'failed' | { done: DoneAnswer; replies: Vote[] }> {
+  async #confirm(
+    ballot: Ballot,
+    attempt: number,
+  ): Promise<'confirmed' | 'failed' | { done: DoneAnswer; replies: Vote[] }> {
     const { id, token, recordMs } = ballot;
     const replies: (Reply | undefined)[] = this.#voters.map(() => undefined);
     const asked = this.#voters.map(async (voter, index) => {
@@ -229,7 +260,8 @@ export class QuorumClaims implements Claims, AsyncDisposable {
     replies.forEach((reply, index) => {
       if (reply === undefined || reply.status === 'ok') toRepair.add(index % this.#voters.length);
     });
-    for (const index of toRepair) void this.#voters[index]!.ask({ op: 'repair', id, token, attempt, content, recordMs });
+    for (const index of toRepair)
+      void this.#voters[index]!.ask({ op: 'repair', id, token, attempt, content, recordMs });
     void this.#drop(ballot, toRepair);
     return { kind: 'done', done: decodeDone(content) };
   }

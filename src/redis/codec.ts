@@ -22,14 +22,19 @@ export function tagOf(id: string): string {
 }
 
 /** KEYS and ARGV of a batch, in one list as EVALSHA takes them, and the number of KEYS. */
-export function encode(batch: readonly Item[], prefix: string, tag: string): { keyCount: number; args: (string | number)[] } {
+export function encode(
+  batch: readonly Item[],
+  prefix: string,
+  tag: string,
+): { keyCount: number; args: (string | number)[] } {
   const marker = keys.marker(prefix, tag);
   const hold = keys.hold(prefix, tag);
   const sync = keys.sync(prefix, tag);
   const names: string[] = [marker, hold];
   const fields: (string | number)[] = [];
   for (const item of batch) {
-    if (item.op === 'hello' || item.op === 'trust' || item.op === 'admit' || item.op === 'stepped') names.push(marker, hold);
+    if (item.op === 'hello' || item.op === 'trust' || item.op === 'admit' || item.op === 'stepped')
+      names.push(marker, hold);
     else if (item.op === 'sync') names.push(sync, sync);
     else names.push(keys.lock(prefix, item.id), keys.record(prefix, item.id));
     fields.push(...fieldsOf(item));
@@ -55,7 +60,15 @@ function fieldsOf(item: Item): (string | number)[] {
     case 'peek':
       return [item.op, '', 0, 0, 0, 0, ''];
     case 'hello':
-      return [item.op, item.nonce, item.lifeMs, item.appendfsync === undefined ? 0 : item.appendfsync === 'always' ? 1 : 2, 0, 0, item.name];
+      return [
+        item.op,
+        item.nonce,
+        item.lifeMs,
+        item.appendfsync === undefined ? 0 : item.appendfsync === 'always' ? 1 : 2,
+        0,
+        0,
+        item.name,
+      ];
     case 'stepped':
       return [item.op, item.boot, 0, 0, 0, 0, item.nonce];
     case 'read':

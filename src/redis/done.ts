@@ -36,5 +36,8 @@ function decodeReply(text: string): StoredReply | 'omitted' | undefined {
   if (text === '') return undefined;
   if (text === '-') return 'omitted';
   const [type = '', body = ''] = text.split('.');
-  return { contentType: type === '' ? undefined : Buffer.from(type, 'base64').toString(), body: Buffer.from(body, 'base64') };
+  return {
+    contentType: type === '' ? undefined : Buffer.from(type, 'base64').toString(),
+    body: Buffer.from(body, 'base64'),
+  };
 }

@@ -42,10 +42,14 @@ export class Health {
 
   /** At once, before anything that the voter says can count. */
   met(voter: Voter): void {
-    const twin = this.#voters.slice(0, this.#voters.indexOf(voter)).find((earlier) => voter.boot !== '' && earlier.boot === voter.boot);
+    const twin = this.#voters
+      .slice(0, this.#voters.indexOf(voter))
+      .find((earlier) => voter.boot !== '' && earlier.boot === voter.boot);
     const why = twin && `the same server as ${twin.name}`;
     if (why !== undefined && why !== voter.unfit) {
-      this.#events.warn('two of redis.nodes are the same server: only the first of them counts', { nodes: [twin!.name, voter.name] });
+      this.#events.warn('two of redis.nodes are the same server: only the first of them counts', {
+        nodes: [twin!.name, voter.name],
+      });
     }
     if (why !== undefined || voter.unfit?.startsWith('the same') === true) voter.refuse(why);
   }
@@ -58,16 +62,23 @@ export class Health {
     this.#role(voter, facts);
     this.#eviction(voter, facts);
     this.#hidden(voter, facts);
-    voter.appendfsync = facts.appendfsync === undefined ? undefined : facts.appendfsync === 'always' ? 'always' : 'other';
+    voter.appendfsync =
+      facts.appendfsync === undefined ? undefined : facts.appendfsync === 'always' ? 'always' : 'other';
     if (facts.timeMs === undefined) return;
     const offset = (from: number, to: number): Offset => ({ low: facts.timeMs! - to, high: facts.timeMs! - from });
-    await this.#time(voter, { boot: voter.boot, byClock: offset(before.clock, after.clock), byWall: offset(before.wall, after.wall) });
+    await this.#time(voter, {
+      boot: voter.boot,
+      byClock: offset(before.clock, after.clock),
+      byWall: offset(before.wall, after.wall),
+    });
   }
 
   #role(voter: Voter, { role }: Facts): void {
     const replica = role !== undefined && role !== 'master';
     if (replica && voter.unfit === undefined) {
-      this.#events.warn('a voter is a replica and does not count: redis.nodes wants independent primaries', { node: voter.name });
+      this.#events.warn('a voter is a replica and does not count: redis.nodes wants independent primaries', {
+        node: voter.name,
+      });
       voter.refuse('a replica');
     }
     if (!replica && voter.unfit === 'a replica') voter.refuse(undefined);
@@ -85,7 +96,11 @@ export class Health {
     const now = hidden.join();
     if ((this.#silentAbout.get(voter) ?? '') === now) return;
     this.#silentAbout.set(voter, now);
-    if (now !== '') this.#events.warn('a voter does not tell everything about itself: policy unknown, goes on without', { node: voter.name, hidden });
+    if (now !== '')
+      this.#events.warn('a voter does not tell everything about itself: policy unknown, goes on without', {
+        node: voter.name,
+        hidden,
+      });
   }
 
   async #time(voter: Voter, now: Seen): Promise<void> {
@@ -93,7 +108,9 @@ export class Health {
     this.#seen.set(voter, now);
     if (before?.boot !== now.boot) return;
     const steps = [stepBetween(before.byClock, now.byClock), stepBetween(before.byWall, now.byWall)];
-    const stepMs = Math.round(steps.every((step) => step > 0) ? Math.min(...steps) : steps.every((step) => step < 0) ? Math.max(...steps) : 0);
+    const stepMs = Math.round(
+      steps.every((step) => step > 0) ? Math.min(...steps) : steps.every((step) => step < 0) ? Math.max(...steps) : 0,
+    );
     if (Math.abs(stepMs) < STEP_MS) return;
     this.#events.warn('the clock of a voter has stepped', { node: voter.name, stepMs });
     if (stepMs > 0) await voter.stepped(now.boot);

@@ -6,19 +6,58 @@
 /** Where an event's two keys live. `id`: the 22 characters of `DeliveryKey`. All `…Ms` are lives, integers. */
 export type Item =
   /** Take the lock and count an attempt, unless the event is done or another holds it. */
-  | { readonly op: 'claim'; readonly id: string; readonly token: string; readonly lockMs: number; readonly recordMs: number }
+  | {
+      readonly op: 'claim';
+      readonly id: string;
+      readonly token: string;
+      readonly lockMs: number;
+      readonly recordMs: number;
+    }
   /** Raise the record to the attempt that the claim won with; needs the lock. */
-  | { readonly op: 'confirm'; readonly id: string; readonly token: string; readonly attempt: number; readonly recordMs: number }
+  | {
+      readonly op: 'confirm';
+      readonly id: string;
+      readonly token: string;
+      readonly attempt: number;
+      readonly recordMs: number;
+    }
   /** Move the lock's end; `unknown` also says that its outcome is unknown. Needs the lock. */
-  | { readonly op: 'extend'; readonly id: string; readonly token: string; readonly lockMs: number; readonly unknown: boolean }
+  | {
+      readonly op: 'extend';
+      readonly id: string;
+      readonly token: string;
+      readonly lockMs: number;
+      readonly unknown: boolean;
+    }
   /** Put back a lock that this voter lost, where nobody else took it. */
-  | { readonly op: 'heal'; readonly id: string; readonly token: string; readonly lockMs: number; readonly attempt: number; readonly recordMs: number }
+  | {
+      readonly op: 'heal';
+      readonly id: string;
+      readonly token: string;
+      readonly lockMs: number;
+      readonly attempt: number;
+      readonly recordMs: number;
+    }
   /** Write the done record, whoever holds the lock. */
-  | { readonly op: 'complete'; readonly id: string; readonly token: string; readonly attempt: number; readonly content: string; readonly recordMs: number }
+  | {
+      readonly op: 'complete';
+      readonly id: string;
+      readonly token: string;
+      readonly attempt: number;
+      readonly content: string;
+      readonly recordMs: number;
+    }
   /** Give the lock up; `takeBack`: no byte was sent, so the attempt may be taken back too. Needs the lock. */
   | { readonly op: 'release'; readonly id: string; readonly token: string; readonly takeBack: boolean }
   /** Copy a done record that another voter showed, and drop our lock. */
-  | { readonly op: 'repair'; readonly id: string; readonly token: string; readonly attempt: number; readonly content: string; readonly recordMs: number }
+  | {
+      readonly op: 'repair';
+      readonly id: string;
+      readonly token: string;
+      readonly attempt: number;
+      readonly content: string;
+      readonly recordMs: number;
+    }
   | { readonly op: 'peek'; readonly id: string }
   /** Say who we are to a new connection; see `voter.ts`. `lifeMs`: the longest life a lock can be given. */
   | {
@@ -56,8 +95,20 @@ export type Item =
 export type Answer =
   /** `counted`: false while the voter is on hold, or was when it granted the lock. */
   | { readonly status: 'ok'; readonly counted: boolean; readonly attempt: number; readonly floor: number }
-  | { readonly status: 'done'; readonly attempt: number; readonly floor: number; readonly content: string; readonly leftMs: number }
-  | { readonly status: 'held'; readonly token: string; readonly unknown: boolean; readonly leftMs: number; readonly floor: number }
+  | {
+      readonly status: 'done';
+      readonly attempt: number;
+      readonly floor: number;
+      readonly content: string;
+      readonly leftMs: number;
+    }
+  | {
+      readonly status: 'held';
+      readonly token: string;
+      readonly unknown: boolean;
+      readonly leftMs: number;
+      readonly floor: number;
+    }
   /** The lock is not ours (any more). */
   | { readonly status: 'lost'; readonly floor: number }
   /** Refused: at or below the floor. */

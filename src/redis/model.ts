@@ -99,7 +99,12 @@ export class VoterModel {
     const counted = !this.#held();
     const ours = lock && 'token' in item && lock.token === item.token ? lock : undefined;
     const ok = (isCounted: boolean): Answer => ({ status: 'ok', counted: isCounted, ...rec });
-    const done = (): Answer => ({ status: 'done', ...rec, content: record!.content, leftMs: Math.ceil(record!.untilMs - now) });
+    const done = (): Answer => ({
+      status: 'done',
+      ...rec,
+      content: record!.content,
+      leftMs: Math.ceil(record!.untilMs - now),
+    });
     const held = (): Answer => ({
       status: 'held',
       token: lock!.token,
@@ -107,7 +112,8 @@ export class VoterModel {
       leftMs: Math.ceil(lock!.untilMs - now),
       floor: rec.floor,
     });
-    const open = (untilMs: number): void => this.#put(item.id, { record: { done: false, ...rec, content: '', untilMs } });
+    const open = (untilMs: number): void =>
+      this.#put(item.id, { record: { done: false, ...rec, content: '', untilMs } });
 
     switch (item.op) {
       case 'claim': {
@@ -116,7 +122,9 @@ export class VoterModel {
         if (lock && !ours) return held();
         if (ours) return ok(ours.counted && counted);
         rec.attempt += 1;
-        this.#put(item.id, { lock: { token: item.token, attempt: rec.attempt, counted, unknown: false, untilMs: now + item.lockMs } });
+        this.#put(item.id, {
+          lock: { token: item.token, attempt: rec.attempt, counted, unknown: false, untilMs: now + item.lockMs },
+        });
         open(now + item.recordMs);
         return ok(counted);
       }
@@ -137,7 +145,9 @@ export class VoterModel {
         if (lock && !ours) return held();
         if (ours) return ok(ours.counted && counted);
         rec.attempt = Math.max(rec.attempt, item.attempt);
-        this.#put(item.id, { lock: { token: item.token, attempt: 0, counted: false, unknown: false, untilMs: now + item.lockMs } });
+        this.#put(item.id, {
+          lock: { token: item.token, attempt: 0, counted: false, unknown: false, untilMs: now + item.lockMs },
+        });
         open(now + item.recordMs);
         return ok(false);
       }
@@ -169,14 +179,20 @@ export class VoterModel {
           leftMs: record ? Math.ceil(record.untilMs - now) : -2,
         };
       case 'look':
-        return { status: 'lock', token: lock?.token ?? '', unknown: lock?.unknown ?? false, leftMs: lock ? Math.ceil(lock.untilMs - now) : -2 };
+        return {
+          status: 'lock',
+          token: lock?.token ?? '',
+          unknown: lock?.unknown ?? false,
+          leftMs: lock ? Math.ceil(lock.untilMs - now) : -2,
+        };
       case 'learn': {
         rec.floor = Math.max(rec.floor, item.floor);
         const known = record?.done === true && rec.attempt > rec.floor;
         const fresh = !known && item.done && item.attempt > rec.floor;
         rec.attempt = Math.max(rec.attempt, item.attempt);
         if (known) this.#put(item.id, { record: { ...record, ...rec } });
-        else if (fresh) this.#put(item.id, { record: { done: true, ...rec, content: item.content, untilMs: now + item.recordMs } });
+        else if (fresh)
+          this.#put(item.id, { record: { done: true, ...rec, content: item.content, untilMs: now + item.recordMs } });
         else if (rec.attempt > 0) open(Math.max(now + item.recordMs, record?.untilMs ?? 0));
         return ok(counted);
       }
@@ -220,7 +236,12 @@ export class VoterModel {
     const { lostWallMs } = this.#marker!;
     if (!this.#held()) return { status: 'hello', hold: '', leftMs: 0, lostWallMs };
     const { why, untilMs } = this.#hold!;
-    return { status: 'hello', hold: why, leftMs: untilMs === Infinity ? -1 : Math.ceil(untilMs - this.#now()), lostWallMs };
+    return {
+      status: 'hello',
+      hold: why,
+      leftMs: untilMs === Infinity ? -1 : Math.ceil(untilMs - this.#now()),
+      lostWallMs,
+    };
   }
 
   #lift(boot: string, holds: readonly Hold[], lostWallMs: number): Answer {
@@ -234,7 +255,13 @@ export class VoterModel {
     if (this.#marker === undefined) return { status: 'no-marker' };
     const now = this.#now();
     if (this.#sync && this.#sync.untilMs > now && this.#sync.token !== token) {
-      return { status: 'held', token: this.#sync.token, unknown: false, leftMs: Math.ceil(this.#sync.untilMs - now), floor: 0 };
+      return {
+        status: 'held',
+        token: this.#sync.token,
+        unknown: false,
+        leftMs: Math.ceil(this.#sync.untilMs - now),
+        floor: 0,
+      };
     }
     this.#sync = { token, untilMs: now + lockMs };
     return { status: 'ok', counted: false, attempt: 0, floor: 0 };

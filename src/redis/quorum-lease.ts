@@ -15,7 +15,15 @@ export class QuorumLease implements Lease {
   readonly #clock: Clock;
   readonly #minWorkMs: number;
 
-  constructor(key: DeliveryKey, attempt: number, retentionMs: number, startedMs: number, ballot: Ballot, memorySinceMs: number | undefined, clock: Clock) {
+  constructor(
+    key: DeliveryKey,
+    attempt: number,
+    retentionMs: number,
+    startedMs: number,
+    ballot: Ballot,
+    memorySinceMs: number | undefined,
+    clock: Clock,
+  ) {
     this.key = key;
     this.attempt = attempt;
     this.retentionMs = retentionMs;

@@ -6,35 +6,46 @@ import type { Clock } from '../core/ports.ts';
 import type { Item } from './items.ts';
 
 const KEPT_MS = 10_000;
+/** Dropped as a whole: a Map that is emptied one by one from its front walks over what has gone, at every look. */
+const PART_MS = 2_500;
 
 export type Learn = Extract<Item, { op: 'learn' }>;
+
+interface Part {
+  readonly sinceMs: number;
+  readonly written: Map<string, { readonly atMs: number; readonly item: Learn }>;
+}
 
 export class Recent {
   readonly #clock: Clock;
   /** Oldest first. */
-  readonly #written = new Map<string, { atMs: number; item: Learn }>();
+  readonly #parts: Part[] = [];
 
   constructor(clock: Clock) {
     this.#clock = clock;
   }
 
   wrote(item: Learn): void {
-    this.#written.delete(item.id);
-    this.#written.set(item.id, { atMs: this.#clock.now(), item });
-    for (const [id, { atMs }] of this.#written) {
-      if (atMs >= this.#clock.now() - KEPT_MS) break;
-      this.#written.delete(id);
-    }
+    const nowMs = this.#clock.now();
+    while (this.#parts.length > 0 && nowMs - this.#parts[0]!.sinceMs > KEPT_MS + PART_MS) this.#parts.shift();
+    for (const { written } of this.#parts) written.delete(item.id);
+    let part = this.#parts.at(-1);
+    if (part === undefined || nowMs - part.sinceMs >= PART_MS)
+      this.#parts.push((part = { sinceMs: nowMs, written: new Map() }));
+    part.written.set(item.id, { atMs: nowMs, item });
   }
 
   /** The attempt did not take place: what is left are those before it. */
   takenBack(id: string): void {
-    const item = this.#written.get(id)?.item;
-    this.#written.delete(id);
+    const item = this.#parts.map(({ written }) => written.get(id)).find((found) => found !== undefined)?.item;
+    for (const { written } of this.#parts) written.delete(id);
     if (item && item.attempt > 1) this.wrote({ ...item, attempt: item.attempt - 1 });
   }
 
   all(): Learn[] {
-    return [...this.#written.values()].filter(({ atMs }) => atMs >= this.#clock.now() - KEPT_MS).map(({ item }) => item);
+    const sinceMs = this.#clock.now() - KEPT_MS;
+    return this.#parts.flatMap(({ written }) =>
+      [...written.values()].filter(({ atMs }) => atMs >= sinceMs).map(({ item }) => item),
+    );
   }
 }

@@ -86,7 +86,10 @@ export class Recovery implements AsyncDisposable {
       } else if (known?.boot !== voter.boot) {
         this.#learning.set(voter, { boot: voter.boot, sinceMs: this.#clock.now() });
         const { name: node, hold: why } = voter;
-        this.#events.warn('a voter may have forgotten events and does not count until it has learnt them', { node, why });
+        this.#events.warn('a voter may have forgotten events and does not count until it has learnt them', {
+          node,
+          why,
+        });
       }
     }
   }

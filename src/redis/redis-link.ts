@@ -19,7 +19,9 @@ export interface RedisNode {
   readonly username: string | undefined;
   readonly password: string | undefined;
   /** PEM bytes; undefined: no TLS. */
-  readonly tls: { readonly ca: Buffer | undefined; readonly cert: Buffer | undefined; readonly key: Buffer | undefined } | undefined;
+  readonly tls:
+    | { readonly ca: Buffer | undefined; readonly cert: Buffer | undefined; readonly key: Buffer | undefined }
+    | undefined;
   /** First part of every key. */
   readonly prefix: string;
   /** Deadline of one command. */

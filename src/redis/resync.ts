@@ -33,7 +33,7 @@ export async function resync(
   const unchanged = (): boolean => !stopped.aborted && voters.every((voter, index) => voter.boot === boots[index]);
   for (const source of sources) {
     let cursor: string | undefined;
-    for (let failures = 0; cursor !== '0'; ) {
+    for (let failures = 0; cursor !== '0';) {
       const startedMs = clock.now();
       const page = await copyPage(learner, source, cursor ?? '0', options.token);
       if (page) [cursor, failures] = [page.cursor, 0];
@@ -49,7 +49,12 @@ export async function resync(
 }
 
 /** Undefined when anything on the page is without an answer: it is to be copied again. */
-async function copyPage(learner: Voter, source: Voter, cursor: string, token: string): Promise<{ cursor: string; records: number } | undefined> {
+async function copyPage(
+  learner: Voter,
+  source: Voter,
+  cursor: string,
+  token: string,
+): Promise<{ cursor: string; records: number } | undefined> {
   const page = await source.scan(cursor).catch(() => undefined);
   if (!page || !(await learner.startSync(token, RIGHT_MS))) return undefined;
   const copied = await Promise.all(

@@ -47,7 +47,8 @@ export class Settling implements AsyncDisposable {
   /** Tries once, within one voter deadline; what is missing then is carried on with. */
   async complete(lease: QuorumLease, content: string): Promise<void> {
     const acks: (Reply | undefined)[] = this.#voters.map(() => undefined);
-    if ((await this.#completeOnce(lease, content, acks)) === 'short') this.#track(this.#completeOn(lease, content, acks));
+    if ((await this.#completeOnce(lease, content, acks)) === 'short')
+      this.#track(this.#completeOn(lease, content, acks));
   }
 
   /** `replies` at the voters' places; a place without one needs no release. */
@@ -90,7 +91,11 @@ export class Settling implements AsyncDisposable {
   }
 
   /** Asks the voters that have not acknowledged, or have started anew since; returns as soon as a quorum has. */
-  async #completeOnce(lease: QuorumLease, content: string, acks: (Reply | undefined)[]): Promise<'quorum' | 'forgotten' | 'short'> {
+  async #completeOnce(
+    lease: QuorumLease,
+    content: string,
+    acks: (Reply | undefined)[],
+  ): Promise<'quorum' | 'forgotten' | 'short'> {
     const { id, token } = lease.ballot;
     const { attempt, retentionMs: recordMs } = lease;
     const asked = this.#ballots.votes(acks, id).map(async (ack, index) => {
@@ -123,7 +128,7 @@ export class Settling implements AsyncDisposable {
   async #tellOn(voter: Voter, records: readonly Learn[]): Promise<void> {
     const untilMs = this.#clock.now() + TELL_MS;
     let pauseMs = FIRST_PAUSE_MS;
-    for (let told = 0; told < records.length && !this.#stop.signal.aborted; ) {
+    for (let told = 0; told < records.length && !this.#stop.signal.aborted;) {
       const some = records.slice(told, told + TOLD_AT_ONCE);
       const answers = await Promise.all(some.map(async (record) => await voter.ask(record)));
       if (answers.every((answer) => answer.status !== 'error')) {

@@ -62,7 +62,7 @@ export class Voter implements AsyncDisposable {
   #unfit: string | undefined;
   #wasWhole = false;
   /** The last reason why there was no answer. */
-  #trouble = 'not reached yet';
+  #trouble = 'not greeted yet';
   /** For the next `hello`. */
   appendfsync: 'always' | 'other' | undefined;
   #lostWallMs = 0;
@@ -127,7 +127,12 @@ export class Voter implements AsyncDisposable {
     const why = this.#unfit ?? (this.#hold === '' ? undefined : HELD[this.#hold]);
     if (why === undefined) return { node, state: 'up' };
     const until = this.#hold === 'locks' ? this.#holdUntilMs : undefined;
-    return { node, state: 'held', why, ...(until !== undefined && { leftMs: Math.max(0, Math.ceil(until - this.#clock.now())) }) };
+    return {
+      node,
+      state: 'held',
+      why,
+      ...(until !== undefined && { leftMs: Math.max(0, Math.ceil(until - this.#clock.now())) }),
+    };
   }
 
   /** What the server says of itself; undefined when it does not answer in time, or there is none. */
@@ -139,7 +144,11 @@ export class Voter implements AsyncDisposable {
   /** Its clock stepped forward since it had `boot`: it does not count before the locks that ended too soon would have ended. */
   async stepped(boot: string): Promise<void> {
     if (boot !== this.boot) return;
-    await Promise.all([...this.#boots].map(([lane, known]) => this.#enqueue({ op: 'stepped', boot: known, nonce: this.#options.nonce() }, lane)));
+    await Promise.all(
+      [...this.#boots].map(([lane, known]) =>
+        this.#enqueue({ op: 'stepped', boot: known, nonce: this.#options.nonce() }, lane),
+      ),
+    );
     await this.greet();
   }
 
@@ -154,7 +163,12 @@ export class Voter implements AsyncDisposable {
 
   /** Whether an answer may be counted now: the voter has not started anew since it gave it. */
   counts(reply: Reply, id: string): boolean {
-    return this.#unfit === undefined && this.#hold === '' && reply.boot !== '' && reply.boot === this.#boots.get(this.#lane(id));
+    return (
+      this.#unfit === undefined &&
+      this.#hold === '' &&
+      reply.boot !== '' &&
+      reply.boot === this.#boots.get(this.#lane(id))
+    );
   }
 
   /** Asks; settles within the deadline, an `error` answer where there is none. Never rejects. */
@@ -186,7 +200,9 @@ export class Voter implements AsyncDisposable {
   /** Lets the voter count again, if it has not started anew since it had `boot`. */
   async admit(boot: string, lostWallMs: number): Promise<void> {
     if (boot !== this.boot) return;
-    await Promise.all([...this.#boots].map(([lane, known]) => this.#enqueue({ op: 'admit', boot: known, lostWallMs }, lane)));
+    await Promise.all(
+      [...this.#boots].map(([lane, known]) => this.#enqueue({ op: 'admit', boot: known, lostWallMs }, lane)),
+    );
     await this.greet();
   }
 
@@ -306,7 +322,9 @@ export class Voter implements AsyncDisposable {
     this.#settle(givenUp, () => ({ status: 'error', message: 'noscript', boot: '' }));
     for (const pending of wanted) {
       pending.reloaded = true;
-      this.#atDeadline(pending, () => this.#settle([pending], () => ({ status: 'error', message: 'timeout', boot: '' })));
+      this.#atDeadline(pending, () =>
+        this.#settle([pending], () => ({ status: 'error', message: 'timeout', boot: '' })),
+      );
     }
     const behind = this.#queues.get(lane) ?? [];
     const earlier = behind.filter((pending) => pending.reloaded);
@@ -327,7 +345,9 @@ export class Voter implements AsyncDisposable {
   /** For what is no batch: rejects at the deadline. */
   async #inTime<T>(work: Promise<T>): Promise<T> {
     const { promise: late, reject } = Promise.withResolvers<never>();
-    const cancel = this.#atDeadline({ dueMs: this.#clock.now() + this.#options.timeoutMs }, () => reject(new LinkError('timeout')));
+    const cancel = this.#atDeadline({ dueMs: this.#clock.now() + this.#options.timeoutMs }, () =>
+      reject(new LinkError('timeout')),
+    );
     return await Promise.race([work, late]).finally(cancel);
   }
 
@@ -364,7 +384,9 @@ export class Voter implements AsyncDisposable {
     const { lifeMs, name, nonce } = this.#options;
     const { appendfsync } = this;
     const lanes = this.#options.lanes === 'one' ? ['0'] : '0123456789abcdef'.split('');
-    const replies = await Promise.all(lanes.map((lane) => this.#enqueue({ op: 'hello', nonce: nonce(), lifeMs, name, appendfsync }, lane)));
+    const replies = await Promise.all(
+      lanes.map((lane) => this.#enqueue({ op: 'hello', nonce: nonce(), lifeMs, name, appendfsync }, lane)),
+    );
     const answered = replies.every((reply) => reply.status === 'hello');
     if (answered) {
       this.#greeted = this.#up;
@@ -397,7 +419,10 @@ export class Voter implements AsyncDisposable {
     const before = this.#met.get(lane);
     this.#boots.set(lane, reply.boot);
     if (reply.boot !== '') this.#met.set(lane, reply.boot);
-    if (reply.boot === '') this.#greeted = false;
+    if (reply.boot === '') {
+      this.#greeted = false;
+      this.#trouble = 'it has forgotten everything';
+    }
     // What else there is to know at the end of a hold (since when memory is whole), only the greeting tells.
     if (reply.boot === '' || reply.held !== (this.#hold !== '')) void this.greet();
     if (before && reply.boot !== '' && before !== reply.boot) for (const listener of this.#rebooted) listener();

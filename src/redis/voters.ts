@@ -33,10 +33,12 @@ export const redisLinks = ({ nodes, prefix, timeoutMs }: RedisNodes): NamedLink[
   nodes.map(({ name, ...node }) => ({ name, link: new RedisLink({ ...node, prefix, timeoutMs }) }));
 
 /** One voter in this process: for one gateway, for trials. Its claims are gone with the process. */
-export const embeddedLink = (clock: Clock): NamedLink[] => [{ name: 'embedded', link: new MemoryLink(() => clock.now()) }];
+export const embeddedLink = (clock: Clock): NamedLink[] => [
+  { name: 'embedded', link: new MemoryLink(() => clock.now()) },
+];
 
 /** A node that has not answered by then is taken for one that is down. */
-const MEET_MS = 1000;
+const MEET_MS = 2500;
 
 /**
  * First installation: every voter was empty when it was first met. With `trust` they count at once, and
@@ -45,7 +47,12 @@ const MEET_MS = 1000;
  * A node that cannot be reached does not hold up the others, when they are a majority: if it did know events,
  * a majority had forgotten them.
  */
-export function createVoters(links: readonly NamedLink[], options: VotersOptions, clock: Clock, events: Events): Voter[] {
+export function createVoters(
+  links: readonly NamedLink[],
+  options: VotersOptions,
+  clock: Clock,
+  events: Events,
+): Voter[] {
   const { timeoutMs, lifeMs, nonce } = options;
   const startedMs = clock.now();
   const met = new Set<Voter>();
@@ -61,7 +68,9 @@ export function createVoters(links: readonly NamedLink[], options: VotersOptions
     const boots = empty.map((voter) => voter.boot);
     const answered = await Promise.all(empty.map((voter) => voter.greet()));
     asking = false;
-    const still = empty.every((voter, index) => answered[index] && voter.hold === 'empty' && voter.boot === boots[index]);
+    const still = empty.every(
+      (voter, index) => answered[index] && voter.hold === 'empty' && voter.boot === boots[index],
+    );
     if (still) for (const voter of empty) void voter.trust();
   };
   const voters: Voter[] = [];

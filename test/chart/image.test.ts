@@ -71,7 +71,10 @@ test('B97: as process 1, SIGTERM finishes the delivery in flight and ends with 0
   work.finish();
   assert.equal((await reply).status, 200);
   assert.deepEqual(await gateway.child.exited, { code: 0, signal: null });
-  assert.ok(gateway.child.lines.some((line) => line.includes('shutdown complete')), gateway.child.lines.join('\n'));
+  assert.ok(
+    gateway.child.lines.some((line) => line.includes('shutdown complete')),
+    gateway.child.lines.join('\n'),
+  );
   assert.ok(systemClock.now() - startedMs < 5000);
   const peak = gateway.peak();
   assert.ok(peak < defaultLimit, `${peak} bytes`);

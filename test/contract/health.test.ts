@@ -21,7 +21,11 @@ interface Access {
   readonly password?: string;
 }
 
-const linkTo = (server: RedisServer, name: string, { host = '127.0.0.1', username, password }: Access = {}): NamedLink => ({
+const linkTo = (
+  server: RedisServer,
+  name: string,
+  { host = '127.0.0.1', username, password }: Access = {},
+): NamedLink => ({
   name,
   link: new RedisLink({ host, port: server.port, username, password, tls: undefined, prefix: 'ho', timeoutMs: 1_000 }),
 });
@@ -90,7 +94,11 @@ suite('a voter is what it is taken for', { concurrency: true }, () => {
   test('B108: CONFIG and INFO are forbidden: it counts all the same, and that is told once', async () => {
     await using server = await startRedisServer();
     const password = 'a-test-password';
-    await onNode(server, async (redis) => await redis.acl('SETUSER', 'limited', 'on', `>${password}`, '~*', '&*', '+@all', '-config', '-info'));
+    await onNode(
+      server,
+      async (redis) =>
+        await redis.acl('SETUSER', 'limited', 'on', `>${password}`, '~*', '&*', '+@all', '-config', '-info'),
+    );
     await using one = quorumOver([linkTo(server, 'a', { username: 'limited', password })]);
     await countedVoters(one, 1);
     await until(systemClock, 'the warning', () => warnings(one, /does not tell/)[0]);
@@ -99,6 +107,27 @@ suite('a voter is what it is taken for', { concurrency: true }, () => {
       { node: 'a', hidden: ['role', 'evictionPolicy', 'evictedKeys', 'appendfsync'] },
     ]);
     assert.equal((await one.claims.claim(freshKey(), DAY)).kind, 'won');
+  });
+
+  test('the least that a user must be allowed: with it everything is known, and everything is done', async () => {
+    await using server = await startRedisServer();
+    const password = 'a-test-password';
+    const outside = ['+evalsha', '+script|load', '+scan', '+info', '+config|get', '+time'];
+    const inside = ['+get', '+set', '+del', '+pttl', '+dbsize'];
+    await onNode(
+      server,
+      async (redis) =>
+        await redis.acl('SETUSER', 'least', 'on', `>${password}`, 'resetkeys', '~ho:*', '-@all', ...outside, ...inside),
+    );
+    await using one = quorumOver([linkTo(server, 'a', { username: 'least', password })]);
+    await countedVoters(one, 1);
+    for (const value of Object.values((await one.voters[0]!.facts()) ?? {})) assert.notEqual(value, undefined);
+    const claim = await one.claims.claim(freshKey(), DAY);
+    assert.ok(claim.kind === 'won');
+    await one.claims.complete(claim.lease, { status: 200, traceId: '', reply: undefined });
+    assert.equal((await one.voters[0]!.scan('0')).ids.length, 1);
+    assert.deepEqual(one.events.of('voterError'), []);
+    assert.deepEqual(warnings(one, /does not tell/), []);
   });
 
   test('appendfsync always: after a restart it counts at once', async () => {
@@ -112,7 +141,11 @@ suite('a voter is what it is taken for', { concurrency: true }, () => {
     await one.voters[0]!.greet();
     await server.kill();
     await server.start();
-    await until(systemClock, 'it to be greeted anew', () => (one.voters[0]!.eligible && one.voters[0]!.boot !== boot) || undefined);
+    await until(
+      systemClock,
+      'it to be greeted anew',
+      () => (one.voters[0]!.eligible && one.voters[0]!.boot !== boot) || undefined,
+    );
     assert.ok(one.voters[0]!.counted);
     assert.equal((await one.claims.claim(key, DAY)).kind, 'held');
   });
@@ -135,7 +168,12 @@ suite('the clock of a voter', () => {
     }
   }
 
-  async function rig(): Promise<{ clock: ManualClock; link: ClockedLink; one: Quorum; pass(ms: number): Promise<void> }> {
+  async function rig(): Promise<{
+    clock: ManualClock;
+    link: ClockedLink;
+    one: Quorum;
+    pass(ms: number): Promise<void>;
+  }> {
     const clock = new ManualClock();
     const link = new ClockedLink(clock);
     const one = quorumOver([{ name: 'a', link }], { clock, claims: { lockTtlMs: 20_000 } });

@@ -10,7 +10,14 @@ import { keyOf, quorum, type Quorum } from '../support/quorum.ts';
 
 const clock = systemClock;
 const DAY = 86_400_000;
-const claims = { lockTtlMs: 300, unknownHoldMs: 300, budgetMs: 2_000, voterTimeoutMs: 500, maxHoldMs: 60_000, retentionMs: DAY };
+const claims = {
+  lockTtlMs: 300,
+  unknownHoldMs: 300,
+  budgetMs: 2_000,
+  voterTimeoutMs: 500,
+  maxHoldMs: 60_000,
+  retentionMs: DAY,
+};
 
 interface Service extends Quorum {
   readonly nodes: readonly RedisServer[];
@@ -19,15 +26,31 @@ interface Service extends Quorum {
 async function service(recovery: Partial<RecoveryOptions> = {}, nodes = 3): Promise<Service> {
   const stack = new AsyncDisposableStack();
   const servers = await Promise.all(Array.from({ length: nodes }, async () => stack.use(await startRedisServer())));
-  const made = stack.use(quorum(servers.map(({ port }) => port), { claims, firstStart: 'wait' }));
-  stack.use(new Recovery(made.voters, { lifeMs: 300, recoverAfterMs: 500, onMemoryLoss: 'recover', resyncRate: 20_000, token: 'me', ...recovery }, clock, made.events));
+  const made = stack.use(
+    quorum(
+      servers.map(({ port }) => port),
+      { claims, firstStart: 'wait' },
+    ),
+  );
+  stack.use(
+    new Recovery(
+      made.voters,
+      { lifeMs: 300, recoverAfterMs: 500, onMemoryLoss: 'recover', resyncRate: 20_000, token: 'me', ...recovery },
+      clock,
+      made.events,
+    ),
+  );
   const up = { ...made, nodes: servers, [Symbol.asyncDispose]: async () => await stack.disposeAsync() };
   await counting(up, nodes);
   return up;
 }
 
 const counting = async (s: Service, voters: number): Promise<unknown> =>
-  await until(clock, `${voters} voters that count`, async () => s.voters.filter((voter) => voter.eligible && voter.hold === '').length === voters || undefined);
+  await until(
+    clock,
+    `${voters} voters that count`,
+    async () => s.voters.filter((voter) => voter.eligible && voter.hold === '').length === voters || undefined,
+  );
 
 async function won(s: Service, name: string): Promise<Lease> {
   const claim = await s.claims.claim(keyOf(name), DAY);
@@ -64,7 +87,11 @@ test('all voters restarted empty: the service is back by itself once the locks h
   await using s = await service();
   await done(s, 'a');
   await Promise.all(s.nodes.map(forgets));
-  await until(clock, 'the voters to be on hold', async () => s.voters.every((voter) => voter.hold === 'empty') || undefined);
+  await until(
+    clock,
+    'the voters to be on hold',
+    async () => s.voters.every((voter) => voter.hold === 'empty') || undefined,
+  );
   assert.equal((await s.claims.claim(keyOf('b'), DAY)).kind, 'unavailable');
   await counting(s, 3);
   // What this gateway wrote in the last seconds it has told the voters again.
@@ -81,7 +108,11 @@ test('a majority forgot: the service goes on after a while, and says since when 
   await done(s, 'b');
   const beforeMs = clock.wall();
   await Promise.all([s.nodes[0]!, s.nodes[1]!].map(forgets));
-  await until(clock, 'two voters to learn', async () => s.voters.filter((voter) => voter.hold === 'empty').length === 2 || undefined);
+  await until(
+    clock,
+    'two voters to learn',
+    async () => s.voters.filter((voter) => voter.hold === 'empty').length === 2 || undefined,
+  );
   await counting(s, 3);
   // What the third still knew is known again to all; nothing was lost here, but that cannot be known.
   assert.equal((await s.claims.claim(keyOf('a'), DAY)).kind, 'done');
@@ -94,7 +125,11 @@ test('a majority forgot, and onMemoryLoss is refuse: nothing is claimed', async 
   await using s = await service({ onMemoryLoss: 'refuse', recoverAfterMs: 0 });
   await done(s, 'a');
   await Promise.all([s.nodes[0]!, s.nodes[1]!].map(forgets));
-  await until(clock, 'two voters to learn', async () => s.voters.filter((voter) => voter.hold === 'empty').length === 2 || undefined);
+  await until(
+    clock,
+    'two voters to learn',
+    async () => s.voters.filter((voter) => voter.hold === 'empty').length === 2 || undefined,
+  );
   await clock.sleep(2_500);
   assert.equal((await s.claims.claim(keyOf('b'), DAY)).kind, 'unavailable');
 });

@@ -23,7 +23,13 @@ const counts = (voter: Quorum['voters'][number]): boolean => voter.eligible && v
 /** A gateway's claims, with recovery. */
 function gateway(ports: readonly number[], recovery: Partial<RecoveryOptions> = {}): Quorum {
   const one = quorum(ports, { claims: times, firstStart: 'wait' });
-  const options = { lifeMs, recoverAfterMs: 60_000, onMemoryLoss: 'recover', resyncRate: 20_000, token: `${Math.random()}` } as const;
+  const options = {
+    lifeMs,
+    recoverAfterMs: 60_000,
+    onMemoryLoss: 'recover',
+    resyncRate: 20_000,
+    token: `${Math.random()}`,
+  } as const;
   const stack = new AsyncDisposableStack();
   stack.use(one);
   stack.use(new Recovery(one.voters, { ...options, ...recovery }, clock, one.events));
@@ -38,7 +44,12 @@ interface Service extends AsyncDisposable {
 async function service(nodes: number, recovery: Partial<RecoveryOptions> = {}): Promise<Service> {
   const stack = new AsyncDisposableStack();
   const servers = await Promise.all(Array.from({ length: nodes }, async () => stack.use(await startRedisServer())));
-  const one = stack.use(gateway(servers.map(({ port }) => port), recovery));
+  const one = stack.use(
+    gateway(
+      servers.map(({ port }) => port),
+      recovery,
+    ),
+  );
   await allCount(one);
   return { nodes: servers, one, [Symbol.asyncDispose]: async () => await stack.disposeAsync() };
 }
@@ -53,7 +64,9 @@ async function restartedEmpty(node: RedisServer): Promise<void> {
 
 /** Resolves when the node has some of the records, but is far from all. */
 const inTheMiddle = async (node: RedisServer, ids: readonly string[]): Promise<unknown> =>
-  await until(clock, 'the first records to arrive', async () => ((await known(node, ids)) > ids.length / 20 ? true : undefined));
+  await until(clock, 'the first records to arrive', async () =>
+    (await known(node, ids)) > ids.length / 20 ? true : undefined,
+  );
 
 test('records are copied at a bounded rate while deliveries go on, and a learner’s oks never count', async (t) => {
   const count = full ? 1_000_000 : 30_000;
@@ -78,7 +91,9 @@ test('records are copied at a bounded rate while deliveries go on, and a learner
   assert.equal(await known(s.nodes[0]!, ids), count);
   const sorted = tookMs.toSorted((a, b) => a - b);
   const [p50Ms, p99Ms] = [0.5, 0.99].map((part) => sorted[Math.floor(sorted.length * part)]!) as [number, number];
-  t.diagnostic(`claim and completion while ${count} records were copied: p50 ${p50Ms.toFixed(1)} ms, p99 ${p99Ms.toFixed(1)} ms of ${sorted.length}`);
+  t.diagnostic(
+    `claim and completion while ${count} records were copied: p50 ${p50Ms.toFixed(1)} ms, p99 ${p99Ms.toFixed(1)} ms of ${sorted.length}`,
+  );
   // The tail of a busy machine is its own; the long run is for an idle one.
   if (full) assert.ok(p99Ms < 50, `p99 ${p99Ms} ms`);
   else assert.ok(p50Ms < 50, `p50 ${p50Ms} ms`);
@@ -106,7 +121,11 @@ for (const how of ['restarted empty', 'flushed'] as const) {
     await inTheMiddle(s.nodes[0]!, ids);
     if (how === 'flushed') await onNode(s.nodes[1]!, async (redis) => await redis.flushall());
     else await restartedEmpty(s.nodes[1]!);
-    await until(clock, 'two voters to learn', () => s.one.voters.filter(({ hold }) => hold === 'empty').length === 2 || undefined);
+    await until(
+      clock,
+      'two voters to learn',
+      () => s.one.voters.filter(({ hold }) => hold === 'empty').length === 2 || undefined,
+    );
     await allCount(s.one);
     for (const node of s.nodes) assert.equal(await known(node, ids), 1_000);
     assert.deepEqual(s.one.events.of('memoryLost'), []);
@@ -120,14 +139,24 @@ test('the last source is flushed while it is copied: the learner does not count 
   await restartedEmpty(s.nodes[0]!);
   await inTheMiddle(s.nodes[0]!, ids);
   await onNode(s.nodes[1]!, async (redis) => await redis.flushall());
-  await until(clock, 'two voters to learn', () => s.one.voters.filter(({ hold }) => hold !== '').length === 2 || undefined);
+  await until(
+    clock,
+    'two voters to learn',
+    () => s.one.voters.filter(({ hold }) => hold !== '').length === 2 || undefined,
+  );
   await clock.sleep(3_000);
-  assert.ok(!counts(s.one.voters[0]!) && !counts(s.one.voters[1]!), 'a majority has forgotten: nobody may count before recoverAfter');
+  assert.ok(
+    !counts(s.one.voters[0]!) && !counts(s.one.voters[1]!),
+    'a majority has forgotten: nobody may count before recoverAfter',
+  );
 });
 
 test('two gateways bring the same voter back: one of them copies, both count it', async () => {
   await using s = await service(3, { resyncRate: 1_000 });
-  await using other = gateway(s.nodes.map(({ port }) => port), { resyncRate: 1_000 });
+  await using other = gateway(
+    s.nodes.map(({ port }) => port),
+    { resyncRate: 1_000 },
+  );
   await allCount(other);
   const ids = randomIds(1_000);
   await fill(s.nodes, ids);
@@ -172,7 +201,9 @@ test('what is copied: done wins, the higher attempt, the higher floor; and it li
 
 test('voters with an append-only file, restarted one after the other: each is held for the longest lock, and claims go on', async () => {
   await using stack = new AsyncDisposableStack();
-  const nodes = await Promise.all([0, 1, 2].map(async () => stack.use(await startRedisServer({ appendonly: 'everysec' }))));
+  const nodes = await Promise.all(
+    [0, 1, 2].map(async () => stack.use(await startRedisServer({ appendonly: 'everysec' }))),
+  );
   const one = stack.use(gateway(nodes.map(({ port }) => port)));
   await allCount(one);
   let claims = 0;
@@ -187,9 +218,15 @@ test('voters with an append-only file, restarted one after the other: each is he
     await writtenToFile(node);
     await node.kill();
     await node.start();
-    await until(clock, 'the hold', async () => (await claim(), voter.hold === 'locks' || undefined));
+    await until(clock, 'the hold', async () => {
+      await claim();
+      return voter.hold === 'locks' || undefined;
+    });
     const heldMs = clock.now();
-    await until(clock, 'the end of the hold', async () => (await claim(), counts(voter) || undefined));
+    await until(clock, 'the end of the hold', async () => {
+      await claim();
+      return counts(voter) || undefined;
+    });
     assert.ok(clock.now() - heldMs < lockHoldMs(lifeMs) + 500, 'held for no longer than was said');
   }
   assert.ok(claims > 100);
@@ -198,7 +235,9 @@ test('voters with an append-only file, restarted one after the other: each is he
 
 test('what a voter lost of its last seconds in a power cut is told to it again', async () => {
   await using stack = new AsyncDisposableStack();
-  const nodes = await Promise.all([0, 1, 2].map(async () => stack.use(await startRedisServer({ appendonly: 'everysec' }))));
+  const nodes = await Promise.all(
+    [0, 1, 2].map(async () => stack.use(await startRedisServer({ appendonly: 'everysec' }))),
+  );
   const proxy: TcpProxy = stack.use(await startTcpProxy(clock, nodes[0]!.port));
   const one = stack.use(gateway([proxy.port, nodes[1]!.port, nodes[2]!.port]));
   await allCount(one);
@@ -209,7 +248,11 @@ test('what a voter lost of its last seconds in a power cut is told to it again',
     else await one.claims.release(claim.lease, true);
   }
   const records = ['done', 'failed'].map((name) => keys.record('ho', keyOf(name).id));
-  await onNode(nodes[0]!, async (redis) => void (await until(clock, 'the records', async () => (await redis.exists(...records)) === 2 || undefined)));
+  await onNode(
+    nodes[0]!,
+    async (redis) =>
+      void (await until(clock, 'the records', async () => (await redis.exists(...records)) === 2 || undefined)),
+  );
   await writtenToFile(nodes[0]!);
   proxy.cut();
   await nodes[0]!.kill();

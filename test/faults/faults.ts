@@ -35,7 +35,12 @@ async function restarted(world: World, node: number, empty: boolean): Promise<vo
 
 async function outOfMemory(world: World, nodes: readonly number[]): Promise<void> {
   const limit = async (maxmemory: string): Promise<unknown> =>
-    await Promise.all(nodes.map(async (node) => await onNode(world.nodes[node]!, async (redis) => await redis.config('SET', 'maxmemory', maxmemory))));
+    await Promise.all(
+      nodes.map(
+        async (node) =>
+          await onNode(world.nodes[node]!, async (redis) => await redis.config('SET', 'maxmemory', maxmemory)),
+      ),
+    );
   await limit('1');
   await clock.sleep(lasting(world));
   await limit('0');
@@ -61,26 +66,54 @@ export const faults: readonly Fault[] = [
         for (const node of nodes) node.thaw();
       }),
   },
-  { name: 'one node killed and started with its file', strike: async (world, random) => await restarted(world, random.integer(0, NODES - 1), false) },
-  { name: 'one node killed and started empty', strike: async (world, random) => await restarted(world, random.integer(0, NODES - 1), true) },
-  { name: 'one node flushed', strike: async (world, random) => void (await onNode(random.pick(world.nodes), async (redis) => await redis.flushall())) },
-  { name: 'scripts flushed everywhere', strike: async (world) => void (await Promise.all(world.nodes.map(async (node) => await onNode(node, async (redis) => await redis.script('FLUSH'))))) },
+  {
+    name: 'one node killed and started with its file',
+    strike: async (world, random) => await restarted(world, random.integer(0, NODES - 1), false),
+  },
+  {
+    name: 'one node killed and started empty',
+    strike: async (world, random) => await restarted(world, random.integer(0, NODES - 1), true),
+  },
+  {
+    name: 'one node flushed',
+    strike: async (world, random) =>
+      void (await onNode(random.pick(world.nodes), async (redis) => await redis.flushall())),
+  },
+  {
+    name: 'scripts flushed everywhere',
+    strike: async (world) =>
+      void (await Promise.all(
+        world.nodes.map(async (node) => await onNode(node, async (redis) => await redis.script('FLUSH'))),
+      )),
+  },
   {
     name: 'one node paused',
     strike: async (world, random) => {
-      await onNode(random.pick(world.nodes), async (redis) => await redis.call('CLIENT', 'PAUSE', lasting(world), random.pick(['ALL', 'WRITE'])));
+      await onNode(
+        random.pick(world.nodes),
+        async (redis) => await redis.call('CLIENT', 'PAUSE', lasting(world), random.pick(['ALL', 'WRITE'])),
+      );
       await clock.sleep(lasting(world));
     },
   },
-  { name: 'one node out of memory', strike: async (world, random) => await outOfMemory(world, [random.integer(0, NODES - 1)]) },
-  { name: 'two nodes out of memory', strike: async (world, random) => await cutOff(world, 'all', async () => await outOfMemory(world, two(random))) },
+  {
+    name: 'one node out of memory',
+    strike: async (world, random) => await outOfMemory(world, [random.integer(0, NODES - 1)]),
+  },
+  {
+    name: 'two nodes out of memory',
+    strike: async (world, random) => await cutOff(world, 'all', async () => await outOfMemory(world, two(random))),
+  },
   {
     name: 'one gateway cut off from two nodes',
     async strike(world, random) {
       const gateway = random.integer(0, GATEWAYS - 1);
       await cutOff(world, gateway, async () => {
         const proxies = two(random).map((node) => world.proxies[gateway]![node]!);
-        for (const proxy of proxies) random.chance(0.5) ? proxy.cut() : proxy.stall();
+        for (const proxy of proxies) {
+          if (random.chance(0.5)) proxy.cut();
+          else proxy.stall();
+        }
         await clock.sleep(lasting(world));
         for (const proxy of proxies) proxy.heal();
       });

@@ -19,8 +19,16 @@ function checked(executions: readonly Execution[], prepare: (history: History) =
 test('a success that is followed by another attempt is a double, whatever excused others', () => {
   const two = [ran(1, 0, 10), ran(2, 3_000, 3_010)];
   assert.equal(checked(two).doubles.length, 1);
-  assert.equal(checked(two, (history) => history.excuse('dead', 1, 0, 5_000)).doubles.length, 1, 'another gateway died');
-  assert.equal(checked(two, (history) => history.excuse('dead', 0, 1_000, 2_000)).doubles.length, 1, 'too late to matter');
+  assert.equal(
+    checked(two, (history) => history.excuse('dead', 1, 0, 5_000)).doubles.length,
+    1,
+    'another gateway died',
+  );
+  assert.equal(
+    checked(two, (history) => history.excuse('dead', 0, 1_000, 2_000)).doubles.length,
+    1,
+    'too late to matter',
+  );
   assert.equal(checked(two, (history) => history.excuse('dead', 0, 5, 100)).doubles.length, 0);
   assert.equal(checked(two, (history) => history.excuse('forgotten', 'all', 1_000, 2_000)).doubles.length, 0);
 });
@@ -38,7 +46,11 @@ test('attempts have to rise, also where a repetition is excused', () => {
   const excused = (history: History): void => history.excuse('asleep', 0, 0, 2_000);
   assert.equal(checked([ran(1, 0, 10), ran(1, 3_000, 3_010)], excused).unmarked.length, 1);
   assert.equal(checked([ran(1, 0, 10), ran(2, 3_000, 3_010)], excused).unmarked.length, 0);
-  assert.equal(checked([ran(1, 0, 10), ran(1, 3_000, 3_010)], (history) => history.excuse('forgotten', 'all', 1, 2)).unmarked.length, 0);
+  assert.equal(
+    checked([ran(1, 0, 10), ran(1, 3_000, 3_010)], (history) => history.excuse('forgotten', 'all', 1, 2)).unmarked
+      .length,
+    0,
+  );
 });
 
 test('2xx before any success is a loss, and an answer that takes too long is a hang unless its gateway slept', () => {
@@ -47,6 +59,9 @@ test('2xx before any success is a loss, and an answer that takes too long is a h
   assert.equal(checked([ran(1, 0, 4)], (history) => history.exchanges.push(exchange)).losses.length, 0);
   const slow = { ...exchange, status: 503, endedMs: 2_000 };
   assert.equal(checked([], (history) => history.exchanges.push(slow)).hangs.length, 1);
-  const asleep = (history: History): void => (history.exchanges.push(slow), history.excuse('asleep', 0, 100, 200));
+  const asleep = (history: History): void => {
+    history.exchanges.push(slow);
+    history.excuse('asleep', 0, 100, 200);
+  };
   assert.equal(checked([], asleep).hangs.length, 0);
 });

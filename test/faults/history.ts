@@ -78,7 +78,8 @@ export class History {
       for (const [at, later] of runs.entries()) {
         for (const earlier of runs.slice(0, at)) {
           if (this.#isDouble(earlier, later, limits)) doubles.push(`${event}: ${told(earlier)}, then ${told(later)}`);
-          if (later.attempt <= earlier.attempt && !this.#forgotten(earlier, later)) unmarked.push(`${event}: ${told(earlier)}, then ${told(later)}`);
+          if (later.attempt <= earlier.attempt && !this.#forgotten(earlier, later))
+            unmarked.push(`${event}: ${told(earlier)}, then ${told(later)}`);
         }
       }
     }
@@ -89,8 +90,15 @@ export class History {
       forwards: this.executions.length,
       repeats: this.executions.filter(({ attempt }) => attempt > 1).length,
       unavailable: this.exchanges.filter(({ outcome }) => outcome === 'unavailable').length,
-      losses: this.exchanges.flatMap((one) => (isSuccess(one.status) && !this.#succeededBefore(one, byEvent) ? [toldExchange(one)] : [])),
-      hangs: this.exchanges.flatMap((one) => (one.endedMs - one.startedMs > limits.answerMs && !this.#excused(one.gateway, one.startedMs, one.endedMs, ['asleep', 'dead']) ? [toldExchange(one)] : [])),
+      losses: this.exchanges.flatMap((one) =>
+        isSuccess(one.status) && !this.#succeededBefore(one, byEvent) ? [toldExchange(one)] : [],
+      ),
+      hangs: this.exchanges.flatMap((one) =>
+        one.endedMs - one.startedMs > limits.answerMs &&
+        !this.#excused(one.gateway, one.startedMs, one.endedMs, ['asleep', 'dead'])
+          ? [toldExchange(one)]
+          : [],
+      ),
     };
   }
 
@@ -99,7 +107,11 @@ export class History {
     if (failed) return false;
     const tookMs = (earlier.endedMs ?? Infinity) - earlier.startedMs;
     if (tookMs > upstreamMs || this.#forgotten(earlier, later)) return false;
-    return !this.#excused(earlier.gateway, earlier.startedMs, (earlier.endedMs ?? earlier.startedMs) + SETTLED_MS, ['cut off', 'asleep', 'dead']);
+    return !this.#excused(earlier.gateway, earlier.startedMs, (earlier.endedMs ?? earlier.startedMs) + SETTLED_MS, [
+      'cut off',
+      'asleep',
+      'dead',
+    ]);
   }
 
   #forgotten(earlier: Execution, later: Execution): boolean {
@@ -107,7 +119,13 @@ export class History {
   }
 
   #excused(gateway: Excuse['gateway'], fromMs: number, untilMs: number, kinds: readonly Excuse['kind'][]): boolean {
-    return this.excuses.some((excuse) => kinds.includes(excuse.kind) && (excuse.gateway === 'all' || excuse.gateway === gateway) && excuse.fromMs <= untilMs && excuse.untilMs >= fromMs);
+    return this.excuses.some(
+      (excuse) =>
+        kinds.includes(excuse.kind) &&
+        (excuse.gateway === 'all' || excuse.gateway === gateway) &&
+        excuse.fromMs <= untilMs &&
+        excuse.untilMs >= fromMs,
+    );
   }
 
   #succeededBefore({ event, endedMs }: Exchange, byEvent: ReadonlyMap<string, readonly Execution[]>): boolean {

@@ -21,7 +21,13 @@ const times = { lockTtlMs: 1_000, budgetMs: 300, redisMs: 100, upstreamMs: 600 }
 const answerMs = 300 + 2 * times.budgetMs + 2_000 + times.upstreamMs + 3 * times.redisMs + 5_000;
 
 /** Strikes with one after the other under traffic, each when everything has come back from the one before. */
-async function run(t: TestContext, name: string, seed: number, strikes: readonly ((world: World, random: Random) => Promise<void>)[], faultCount: number): Promise<Summary> {
+async function run(
+  t: TestContext,
+  name: string,
+  seed: number,
+  strikes: readonly ((world: World, random: Random) => Promise<void>)[],
+  faultCount: number,
+): Promise<Summary> {
   const random = new Random(seed);
   await using world = await startWorld(times, random);
   const traffic = startTraffic(world, random);
@@ -46,16 +52,22 @@ async function run(t: TestContext, name: string, seed: number, strikes: readonly
 }
 
 function shuffled<T>(list: readonly T[], random: Random): T[] {
-  return list.map((one) => ({ one, at: random.next() })).sort((a, b) => a.at - b.at).map(({ one }) => one);
+  return list
+    .map((one) => ({ one, at: random.next() }))
+    .sort((a, b) => a.at - b.at)
+    .map(({ one }) => one);
 }
 
 test('every fault, one after the other, under traffic', { timeout: 600_000 }, async (t) => {
   for (let seed = firstSeed; seed < firstSeed + (full ? 5 : 1); seed += 1) {
-    const strikes = shuffled(faults, new Random(seed)).map(({ name, strike }) => async (world: World, random: Random) => {
-      const fromMs = clock.now();
-      await strike(world, random);
-      if (full) t.diagnostic(`${(clock.now() - fromMs).toFixed(0)} ms: ${name}`);
-    });
+    const strikes = shuffled(faults, new Random(seed)).map(
+      ({ name, strike }) =>
+        async (world: World, random: Random) => {
+          const fromMs = clock.now();
+          await strike(world, random);
+          if (full) t.diagnostic(`${(clock.now() - fromMs).toFixed(0)} ms: ${name}`);
+        },
+    );
     await run(t, 'every fault', seed, strikes, faults.length);
   }
 });
@@ -77,7 +89,8 @@ test('pairs of faults at the same time, under traffic', { skip: !full, timeout: 
 });
 
 const touchesNodes = ({ name }: Fault): boolean => !name.startsWith('one gateway');
-const forgets = ({ name }: Fault): boolean => /killed and started|flushed$/.test(name) && touchesNodes({ name } as Fault);
+const forgets = ({ name }: Fault): boolean =>
+  /killed and started|flushed$/.test(name) && touchesNodes({ name } as Fault);
 
 test('the voters restarted one after the other with their files, each waited for: no delivery is turned away', async (t) => {
   const random = new Random(firstSeed);
@@ -93,7 +106,10 @@ test('the voters restarted one after the other with their files, each waited for
   assert.deepEqual(await traffic.end(), []);
   const summary = world.history.check({ answerMs, upstreamMs: patient.upstreamMs });
   t.diagnostic(summaryLine('rolling restart', world.nodes.length, summary));
-  assert.deepEqual([summary.unavailable, summary.doubles, summary.unmarked, summary.losses, summary.hangs], [0, [], [], [], []]);
+  assert.deepEqual(
+    [summary.unavailable, summary.doubles, summary.unmarked, summary.losses, summary.hangs],
+    [0, [], [], [], []],
+  );
 });
 
 test('all voters restarted empty at once: the service is back by itself, and says what it does not remember', async (t) => {

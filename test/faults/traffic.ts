@@ -23,14 +23,16 @@ export function startTraffic(world: World, random: Random): Traffic {
 
   const send = async (event: string, gateway: number): Promise<Reply> => {
     const startedMs = clock.now();
-    const reply = await post(world.gateways[gateway]!, '/github', github(event)).catch((error: unknown) => error as Error);
+    const reply = await post(world.gateways[gateway]!, '/github', github(event)).catch(
+      (error: unknown) => error as Error,
+    );
     const answered = reply instanceof Error ? undefined : reply;
     world.history.exchanges.push({
       ...{ event, gateway, startedMs, endedMs: clock.now() },
       ...{ status: answered?.status, outcome: answered && outcome(answered) },
     });
-    if (answered === undefined) throw reply;
-    return answered;
+    if (reply instanceof Error) throw reply;
+    return reply;
   };
   const deliver = async (event: string): Promise<void> => {
     let tries = random.integer(0, 1);

@@ -40,24 +40,35 @@ export interface World extends AsyncDisposable {
 export async function startWorld(times: Times, random: Random): Promise<World> {
   await using starting = new AsyncDisposableStack();
   const history = new History();
-  const nodes = await Promise.all(count(NODES, async () => starting.use(await startRedisServer({ appendonly: 'everysec' }))));
+  const nodes = await Promise.all(
+    count(NODES, async () => starting.use(await startRedisServer({ appendonly: 'everysec' }))),
+  );
   const proxies = await Promise.all(
-    count(GATEWAYS, async () => await Promise.all(nodes.map(async ({ port }) => starting.use(await startTcpProxy(clock, port))))),
+    count(
+      GATEWAYS,
+      async () => await Promise.all(nodes.map(async ({ port }) => starting.use(await startTcpProxy(clock, port)))),
+    ),
   );
   const gateways = await Promise.all(
     proxies.map(async (own, gateway) => {
-      const application = starting.use(await startApplication(work(gateway, history, times, random), { port: await freePort() }));
+      const application = starting.use(
+        await startApplication(work(gateway, history, times, random), { port: await freePort() }),
+      );
       const ms = (value: number): string => `${value}ms`;
-      const config = gatewayConfig(application.url, own.map(({ url }) => url), {
-        upstream: { timeout: ms(times.upstreamMs) },
-        redis: { timeout: ms(times.redisMs) },
-        claims: {
-          ...{ lockTtl: ms(times.lockTtlMs), unknownHold: ms(times.lockTtlMs), budget: ms(times.budgetMs) },
-          ...{ relyOnWatchdog: true, recoverAfter: '1s' },
+      const config = gatewayConfig(
+        application.url,
+        own.map(({ url }) => url),
+        {
+          upstream: { timeout: ms(times.upstreamMs) },
+          redis: { timeout: ms(times.redisMs) },
+          claims: {
+            ...{ lockTtl: ms(times.lockTtlMs), unknownHold: ms(times.lockTtlMs), budget: ms(times.budgetMs) },
+            ...{ relyOnWatchdog: true, recoverAfter: '1s' },
+          },
+          route: { inFlight: { policy: 'wait', wait: '300ms' } },
+          log: { level: 'warn' },
         },
-        route: { inFlight: { policy: 'wait', wait: '300ms' } },
-        log: { level: 'warn' },
-      });
+      );
       return starting.use(await startGateway(program, clock, { config, files: secretFiles }));
     }),
   );
@@ -80,7 +91,9 @@ async function locksBeyond(node: RedisServer, lifeMs: number): Promise<string[]>
   return await onNode(node, async (redis) => {
     const locks = await redis.keys('ho:*:l');
     const left = await Promise.all(locks.map(async (lock) => await redis.pttl(lock)));
-    return locks.flatMap((lock, at) => (left[at] === -1 || left[at]! > lifeMs ? [`${lock} on ${node.port}: ${left[at]} ms`] : []));
+    return locks.flatMap((lock, at) =>
+      left[at] === -1 || left[at]! > lifeMs ? [`${lock} on ${node.port}: ${left[at]} ms`] : [],
+    );
   });
 }
 
@@ -88,7 +101,14 @@ async function locksBeyond(node: RedisServer, lifeMs: number): Promise<string[]>
 function work(gateway: number, history: History, times: Times, random: Random): Handler {
   return async ({ headers, attempt }) => {
     const event = header(headers, 'x-github-delivery') ?? '';
-    const execution: Execution = { event, gateway, attempt, startedMs: clock.now(), endedMs: undefined, status: undefined };
+    const execution: Execution = {
+      event,
+      gateway,
+      attempt,
+      startedMs: clock.now(),
+      endedMs: undefined,
+      status: undefined,
+    };
     history.executions.push(execution);
     const late = random.chance(0.01);
     await clock.sleep(late ? times.upstreamMs * 1.5 : random.between(1, 40) * (random.chance(0.1) ? 5 : 1));

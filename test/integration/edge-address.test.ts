@@ -13,7 +13,15 @@ import { createUpstream } from '../../src/upstream.ts';
 import { proxyingEdge } from '../support/proxied.ts';
 import { ask } from '../support/raw-connection.ts';
 
-const limits = { timeoutMs: 5_000, connectTimeoutMs: 5_000, keepAliveMs: 1_000, maxInFlight: 2, maxWaiting: 0, maxWaitMs: 0, maxReply: 100 };
+const limits = {
+  timeoutMs: 5_000,
+  connectTimeoutMs: 5_000,
+  keepAliveMs: 1_000,
+  maxInFlight: 2,
+  maxWaiting: 0,
+  maxWaitMs: 0,
+  maxReply: 100,
+};
 
 /** What a delivery and a request on no route look like to an application at `listen`: the lines that name a host. */
 async function seenAt(
@@ -24,7 +32,11 @@ async function seenAt(
 ): Promise<string[][]> {
   const seen: string[][] = [];
   const application = createServer((req, res) => {
-    seen.push(req.rawHeaders.flatMap((name, i) => (i % 2 === 0 && /host$|-proto$/i.test(name) ? [`${name}: ${req.rawHeaders[i + 1]}`] : [])));
+    seen.push(
+      req.rawHeaders.flatMap((name, i) =>
+        i % 2 === 0 && /host$|-proto$/i.test(name) ? [`${name}: ${req.rawHeaders[i + 1]}`] : [],
+      ),
+    );
     res.end('ok');
   });
   application.listen(listen);
@@ -64,7 +76,10 @@ test('B85: Host is kept with its port, or the application gets its own and X-For
   let authority = '';
   const urlOf = (port: number): string => `http://${(authority = `127.0.0.1:${port}`)}`;
   const kept = await seenAt(here, urlOf);
-  assert.ok(kept.every((lines) => lines[0]!.toLowerCase() === 'host: hooks.example:8443'), JSON.stringify(kept));
+  assert.ok(
+    kept.every((lines) => lines[0]!.toLowerCase() === 'host: hooks.example:8443'),
+    JSON.stringify(kept),
+  );
   const [delivered, passed] = await seenAt(here, urlOf, 'upstream');
   assert.deepEqual(delivered, [`host: ${authority}`, 'X-Forwarded-Host: hooks.example:8443']);
   assert.deepEqual(passed, [`Host: ${authority}`, 'X-Forwarded-Proto: http', 'X-Forwarded-Host: hooks.example:8443']);

@@ -35,7 +35,15 @@ const port = (): number => Number(new URL(gateway.url).port);
 /** A signed delivery at the level of bytes; `lines` are whole header lines. */
 async function raw(id: string, target: string, lines: readonly string[] = [], version = '1.1', body = '{"a":1}') {
   const signed = headerLines(github(id, body).headers);
-  const head = [`POST ${target} HTTP/${version}`, ...signed, ...lines, `Content-Length: ${body.length}`, 'Connection: close', '', body];
+  const head = [
+    `POST ${target} HTTP/${version}`,
+    ...signed,
+    ...lines,
+    `Content-Length: ${body.length}`,
+    'Connection: close',
+    '',
+    body,
+  ];
   return await rawExchange(gateway.url, [head.join('\r\n')]);
 }
 
@@ -48,7 +56,10 @@ test('B62: one send per delivery: a connection that breaks is 502, and the sende
   await until(systemClock, 'the lock to have run out', async () =>
     (await post(gateway, '/github', github('D31'))).status === 200 ? true : undefined,
   );
-  assert.deepEqual(application.of('D31').map(({ attempt }) => attempt), [1, 2]);
+  assert.deepEqual(
+    application.of('D31').map(({ attempt }) => attempt),
+    [1, 2],
+  );
 });
 
 /** Idle connections end after 50 ms, with or without having said so. */
@@ -104,7 +115,15 @@ test('B63: an application that soon closes idle connections loses no delivery', 
 test('B64: Expect: 100-continue is answered here and stays here; another expectation is 417', async () => {
   const connection = await openConnection(port());
   const { headers, body } = github('B64');
-  const head = ['POST /github HTTP/1.1', 'Host: g', ...headerLines(headers), 'Expect: 100-continue', `Content-Length: ${body.length}`, '', ''];
+  const head = [
+    'POST /github HTTP/1.1',
+    'Host: g',
+    ...headerLines(headers),
+    'Expect: 100-continue',
+    `Content-Length: ${body.length}`,
+    '',
+    '',
+  ];
   connection.write(head.join('\r\n'));
   assert.equal((await connection.answer()).status, 100);
   connection.write(body);
@@ -115,11 +134,19 @@ test('B64: Expect: 100-continue is answered here and stays here; another expecta
 });
 
 test('B65: hop-by-hop lines go no further, either way', async () => {
-  application.script('B65', answer(200, { headers: ['Connection', 'close', 'Keep-Alive', 'timeout=9', 'Proxy-Authenticate', 'x', 'X-End', '1'] }));
+  application.script(
+    'B65',
+    answer(200, {
+      headers: ['Connection', 'close', 'Keep-Alive', 'timeout=9', 'Proxy-Authenticate', 'x', 'X-End', '1'],
+    }),
+  );
   const hop = ['Keep-Alive: timeout=5', 'TE: trailers', 'Upgrade: h2c', 'Proxy-Authorization: x', 'Trailer: X'];
   const reply = await raw('B65', '/github', ['Host: g', ...hop]);
   assert.equal(reply.status, 200);
-  const seen = application.of('B65')[0]!.headers.filter((_, i) => i % 2 === 0).map((name) => name.toLowerCase());
+  const seen = application
+    .of('B65')[0]!
+    .headers.filter((_, i) => i % 2 === 0)
+    .map((name) => name.toLowerCase());
   for (const line of hop) assert.ok(!seen.includes(line.split(':')[0]!.toLowerCase()), line);
   assert.deepEqual(allHeaders(reply.headers, 'proxy-authenticate'), []);
   assert.deepEqual(allHeaders(reply.headers, 'x-end'), ['1']);
@@ -136,7 +163,9 @@ test('B67: a message whose end can be read in two ways is 400 and the end of its
     ['Content-Length: +1'],
   ]) {
     const connection = await openConnection(port());
-    connection.write(['POST /github HTTP/1.1', 'Host: g', ...signed, ...lines, '', '2\r\n{}\r\n0\r\n\r\n'].join('\r\n'));
+    connection.write(
+      ['POST /github HTTP/1.1', 'Host: g', ...signed, ...lines, '', '2\r\n{}\r\n0\r\n\r\n'].join('\r\n'),
+    );
     assert.equal((await connection.answer()).status, 400, lines.join());
     await connection.closed;
   }
@@ -180,7 +209,16 @@ test('B71: whatever the target looks like, the application is the one that is co
   }).listen(0, '127.0.0.1');
   await once(stranger, 'listening');
   const evil = `127.0.0.1:${(stranger.address() as AddressInfo).port}`;
-  for (const target of [`//${evil}/x`, '///x', `http://${evil}/x`, `/\\\\${evil}`, '/a/../../b', '*', `http://${evil}/github`, `//${evil}/../github`]) {
+  for (const target of [
+    `//${evil}/x`,
+    '///x',
+    `http://${evil}/x`,
+    `/\\\\${evil}`,
+    '/a/../../b',
+    '*',
+    `http://${evil}/github`,
+    `//${evil}/../github`,
+  ]) {
     const { status } = await raw('B71', target, ['Host: g']);
     assert.ok([200, 400, 404].includes(status), `${target}: ${status}`);
   }
@@ -189,11 +227,25 @@ test('B71: whatever the target looks like, the application is the one that is co
 });
 
 test('B73: escapes in a target arrive as they were, whole or malformed', async () => {
-  for (const [n, target] of ['/custom/a%2Fb/%2e%2e/c', '/custom/%E0%A4%A', '/custom/x%00y', '/custom/a%20b+c', '/elsewhere/a%2Fb/%2e%2e/%zz'].entries()) {
+  for (const [n, target] of [
+    '/custom/a%2Fb/%2e%2e/c',
+    '/custom/%E0%A4%A',
+    '/custom/x%00y',
+    '/custom/a%20b+c',
+    '/elsewhere/a%2Fb/%2e%2e/%zz',
+  ].entries()) {
     const body = `{"id":"B73-${n}"}`;
     const { headers } = custom(body);
     const reply = await rawExchange(gateway.url, [
-      [`POST ${target} HTTP/1.1`, 'Host: g', ...headerLines(headers), `Content-Length: ${body.length}`, 'Connection: close', '', body].join('\r\n'),
+      [
+        `POST ${target} HTTP/1.1`,
+        'Host: g',
+        ...headerLines(headers),
+        `Content-Length: ${body.length}`,
+        'Connection: close',
+        '',
+        body,
+      ].join('\r\n'),
     ]);
     assert.equal(reply.status, 200, target);
     assert.equal(application.of(`B73-${n}`)[0]!.target, target);
@@ -247,7 +299,10 @@ test('B78: an application that does not answer in time is 504, and its event is 
   const reply = await post(gateway, '/github', github('B78'));
   assert.deepEqual([reply.status, outcome(reply)], [504, 'uncertain']);
   assert.ok(systemClock.now() - before >= 500);
-  assert.equal(sum([await gateway.metrics()], 'hookonce_upstream_failures_total', { route: 'github', reason: 'timeout' }), 1);
+  assert.equal(
+    sum([await gateway.metrics()], 'hookonce_upstream_failures_total', { route: 'github', reason: 'timeout' }),
+    1,
+  );
 
   // The head comes, the body does not.
   application.script('B78-2', (_visit, socket) => {
@@ -259,7 +314,10 @@ test('B78: an application that does not answer in time is 504, and its event is 
     await until(systemClock, 'the lock to have run out', async () =>
       (await post(gateway, '/github', github(id))).status === 200 ? true : undefined,
     );
-    assert.deepEqual(application.of(id).map(({ attempt }) => attempt), [1, 2]);
+    assert.deepEqual(
+      application.of(id).map(({ attempt }) => attempt),
+      [1, 2],
+    );
   }
   silent.finish();
 });
@@ -280,7 +338,11 @@ test('B80: answers without content, and a normal one after each', async () => {
     assert.deepEqual([normal.status, normal.body.toString()], [200, 'answered 200\n']);
   }
   // 304 is no success: the sender may come again.
-  const again = await post(gateway, '/github', github(`B80-304-${JSON.stringify({ headers: ['Content-Length', '10'] })}`));
+  const again = await post(
+    gateway,
+    '/github',
+    github(`B80-304-${JSON.stringify({ headers: ['Content-Length', '10'] })}`),
+  );
   assert.equal(outcome(again), undefined);
 });
 
@@ -327,7 +389,8 @@ test('B85: Host goes on with its port', async () => {
 
 test('B86: an upgrade on a route is 501, reset or not, and no delivery', async () => {
   const visits = application.visits.length;
-  const socket = 'GET /github HTTP/1.1\r\nHost: g\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Version: 13\r\n\r\n';
+  const socket =
+    'GET /github HTTP/1.1\r\nHost: g\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Version: 13\r\n\r\n';
   const websocket = await openConnection(port());
   websocket.write(socket);
   const answered = await websocket.answer();
@@ -337,7 +400,9 @@ test('B86: an upgrade on a route is 501, reset or not, and no delivery', async (
   resetting.write(socket);
   resetting.socket.resetAndDestroy();
   const url = `${gateway.url}/github`;
-  const h2c = await rawExchange(url, [postHead(url, ['Upgrade: h2c', 'Content-Length: 0']).replace('Connection: close', 'Connection: Upgrade')]);
+  const h2c = await rawExchange(url, [
+    postHead(url, ['Upgrade: h2c', 'Content-Length: 0']).replace('Connection: close', 'Connection: Upgrade'),
+  ]);
   assert.equal(h2c.status, 501);
   assert.equal(application.visits.length, visits);
   assert.ok(gateway.child.running());

@@ -31,7 +31,10 @@ test('deliveries above the limit for all are 503 with Retry-After, whatever thei
   const first = [await send(edge, post(0)), await send(edge, post(0))];
   await edge.arrived(2);
   const refused = await ask(edge.port, post(10));
-  assert.deepEqual([refused.status, headerOf(refused, 'Hookonce-Outcome'), headerOf(refused, 'Retry-After')], [503, 'overloaded', '1']);
+  assert.deepEqual(
+    [refused.status, headerOf(refused, 'Hookonce-Outcome'), headerOf(refused, 'Retry-After')],
+    [503, 'overloaded', '1'],
+  );
   assert.equal(edge.reports[0]!.reason, 'in_flight');
   go();
   for (const connection of first) assert.equal((await connection.answer()).status, 200);

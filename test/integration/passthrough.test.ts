@@ -10,13 +10,22 @@ import { startRawApplication } from '../support/raw-application.ts';
 import { ask, headerOf, openConnection } from '../support/raw-connection.ts';
 
 const OK = 'HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok';
-const request = (first: string, ...lines: string[]): string => [`${first} HTTP/1.1`, 'Host: app.example', ...lines, '', ''].join('\r\n');
+const request = (first: string, ...lines: string[]): string =>
+  [`${first} HTTP/1.1`, 'Host: app.example', ...lines, '', ''].join('\r\n');
 
 test('target, lines and body of a request arrive as they were, and three lines are added', async () => {
   await using application = await startRawApplication(({ socket }) => void socket.write(OK));
   await using edge = await proxyingEdge({ url: application.url });
   const target = '/a%2Fb/%2e%2e/..//x;y?q=%zz&q=a+b';
-  const lines = ['x-lower: 1', 'X-Twice: b', 'x-TWICE: a', 'X-Latin: caf\u00e9', 'X-Empty: ', 'Content-Length: 2', 'Cookie: a=1'];
+  const lines = [
+    'x-lower: 1',
+    'X-Twice: b',
+    'x-TWICE: a',
+    'X-Latin: caf\u00e9',
+    'X-Empty: ',
+    'Content-Length: 2',
+    'Cookie: a=1',
+  ];
   const answer = await ask(edge.port, `${request(`PUT ${target}`, ...lines)}hi`);
   assert.equal(answer.status, 200);
   const [came] = application.requests;
@@ -28,17 +37,24 @@ test('target, lines and body of a request arrive as they were, and three lines a
 });
 
 test('status, reason, lines and body of an answer arrive as they were', async () => {
-  const reply = 'HTTP/1.1 299 Fancy That\r\nset-cookie: a\r\nX-b: caf\u00e9\r\nSet-Cookie: b\r\nDate: then\r\nContent-Length: 3\r\nETag: "x"\r\n\r\n\x00\x01\xff';
+  const reply =
+    'HTTP/1.1 299 Fancy That\r\nset-cookie: a\r\nX-b: caf\u00e9\r\nSet-Cookie: b\r\nDate: then\r\nContent-Length: 3\r\nETag: "x"\r\n\r\n\x00\x01\xff';
   await using application = await startRawApplication(({ socket }) => void socket.write(reply, 'latin1'));
   await using edge = await proxyingEdge({ url: application.url });
   using client = await openStream(edge.port);
   client.write(request('GET /'));
-  assert.equal(await client.until(/\x00\x01\xff/), reply.replace('\r\n\r\n', '\r\nConnection: keep-alive\r\nKeep-Alive: timeout=75\r\n\r\n'));
+  assert.equal(
+    // oxlint-disable-next-line no-control-regex -- these very bytes
+    await client.until(/\x00\x01\xff/),
+    reply.replace('\r\n\r\n', '\r\nConnection: keep-alive\r\nKeep-Alive: timeout=75\r\n\r\n'),
+  );
 });
 
 for (const method of ['GET', 'HEAD', 'DELETE', 'OPTIONS', 'TRACE', 'PROPFIND', 'PURGE', 'POST', 'REPORT']) {
   test(`${method} without a body goes through without a length or chunks`, async () => {
-    await using application = await startRawApplication(({ socket }) => void socket.write(method === 'HEAD' ? OK.slice(0, -2) : OK));
+    await using application = await startRawApplication(
+      ({ socket }) => void socket.write(method === 'HEAD' ? OK.slice(0, -2) : OK),
+    );
     await using edge = await proxyingEdge({ url: application.url });
     using client = await openStream(edge.port);
     client.write(request(`${method} /x`, 'Connection: close'));
@@ -131,7 +147,8 @@ test('B80: answers without content, then a normal one', async () => {
 test('B81: a compressed answer keeps its bytes and its lines, whatever the client asked for', async () => {
   const gzip = '\x1f\x8b\x08\x00\x00\x00\x00\x00';
   await using application = await startRawApplication(
-    ({ socket }) => void socket.write(`HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: 8\r\n\r\n${gzip}`, 'latin1'),
+    ({ socket }) =>
+      void socket.write(`HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: 8\r\n\r\n${gzip}`, 'latin1'),
   );
   await using edge = await proxyingEdge({ url: application.url });
   for (const lines of [['Accept-Encoding: gzip'], []]) {
@@ -158,7 +175,10 @@ test('B83: a client of HTTP/1.0 gets a chunked answer without its chunks, the ap
 
 test('informational answers come before the answer, in their place', async () => {
   await using application = await startRawApplication(
-    ({ socket }) => void socket.write(`HTTP/1.1 103 Early Hints\r\nLink: </a>\r\nlink: </b>\r\n\r\nHTTP/1.1 102 Processing\r\n\r\n${OK}`),
+    ({ socket }) =>
+      void socket.write(
+        `HTTP/1.1 103 Early Hints\r\nLink: </a>\r\nlink: </b>\r\n\r\nHTTP/1.1 102 Processing\r\n\r\n${OK}`,
+      ),
   );
   await using edge = await proxyingEdge({ url: application.url });
   using client = await openStream(edge.port);
@@ -247,7 +267,9 @@ test('a download is read no faster than the client takes it', async () => {
 });
 
 test('an answer that comes before the end of the request is passed on, and what is left is thrown away', async () => {
-  await using proxied = await startProxied((_req, res) => void res.writeHead(413, ['Content-Length', '0', 'Connection', 'close']).end());
+  await using proxied = await startProxied(
+    (_req, res) => void res.writeHead(413, ['Content-Length', '0', 'Connection', 'close']).end(),
+  );
   const client = await openConnection(proxied.port);
   client.write(request('POST /', 'Content-Length: 1000'));
   assert.equal((await client.answer()).status, 413);
@@ -272,10 +294,22 @@ for (const [name, bytes, client] of [
   ['before its answer', '', /^HTTP\/1\.1 502 /],
   ['in the head of its answer', 'HTTP/1.1 200 OK\r\nContent-', /^HTTP\/1\.1 502 /],
   ['with something that is no HTTP', 'SSH-2.0-OpenSSH_9.2\r\n', /^HTTP\/1\.1 502 /],
-  ['with a switch that nobody asked for', 'HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: upgrade\r\n\r\n', /^HTTP\/1\.1 502 /],
+  [
+    'with a switch that nobody asked for',
+    'HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: upgrade\r\n\r\n',
+    /^HTTP\/1\.1 502 /,
+  ],
   ['with two lengths', 'HTTP/1.1 200 OK\r\nContent-Length: 2\r\nContent-Length: 3\r\n\r\nok', /^HTTP\/1\.1 502 /],
-  ['in the middle of its body', 'HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhalf', /^HTTP\/1\.1 200 [^]*\r\n\r\nhalf$/],
-  ['in a chunk', 'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nhalf\r\n9\r\nha', /^HTTP\/1\.1 200 [^]*\r\n\r\n6\r\nhalfha\r\n$/],
+  [
+    'in the middle of its body',
+    'HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhalf',
+    /^HTTP\/1\.1 200 [^]*\r\n\r\nhalf$/,
+  ],
+  [
+    'in a chunk',
+    'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nhalf\r\n9\r\nha',
+    /^HTTP\/1\.1 200 [^]*\r\n\r\n6\r\nhalfha\r\n$/,
+  ],
 ] as const) {
   test(`an application that breaks off ${name} is told as that`, async () => {
     await using application = await startRawApplication(({ socket }) => void socket.end(bytes, 'latin1'));
@@ -306,7 +340,7 @@ test('a client that goes away takes its request with it', async () => {
 });
 
 test('above the limit of what is passed through the answer is 503 with Retry-After; deliveries are not concerned', async () => {
-  await using proxied = await startProxied((_req, res) => void res.flushHeaders(), { application: { maxProxied: 1 } });
+  await using proxied = await startProxied((_req, res) => res.flushHeaders(), { application: { maxProxied: 1 } });
   using first = await openStream(proxied.port);
   first.write(request('GET /'));
   await first.until(/\r\n\r\n/);
@@ -348,7 +382,10 @@ test('a request that the application could take for one on a route is 400', asyn
   await using proxied = await startProxied((_req, res) => void res.end('ok'));
   for (const line of ['X-Original-URL: /hook', 'x-rewrite-url: /HOOK/?a', 'X-Original-URL: https://a.example/all/x'])
     assert.equal((await ask(proxied.port, request('POST /other', line, 'Content-Length: 0'))).status, 400, line);
-  assert.equal((await ask(proxied.port, request('POST /other', 'X-Original-URL: /x', 'Content-Length: 0'))).status, 200);
+  assert.equal(
+    (await ask(proxied.port, request('POST /other', 'X-Original-URL: /x', 'Content-Length: 0'))).status,
+    200,
+  );
 });
 
 test('nobody speaks in the gateway’s name, or takes away by Connection what must stay', async () => {
@@ -377,7 +414,8 @@ test('nobody speaks in the gateway’s name, or takes away by Connection what mu
 test('bytes beyond ASCII in Content-Disposition arrive as they were', async () => {
   const name = Buffer.from('attachment; filename="日本.txt"').toString('latin1');
   await using application = await startRawApplication(
-    ({ socket }) => void socket.write(`HTTP/1.1 200 OK\r\nContent-Length: 2\r\nContent-Disposition: ${name}\r\n\r\nok`, 'latin1'),
+    ({ socket }) =>
+      void socket.write(`HTTP/1.1 200 OK\r\nContent-Length: 2\r\nContent-Disposition: ${name}\r\n\r\nok`, 'latin1'),
   );
   await using edge = await proxyingEdge({ url: application.url });
   const answer = await ask(edge.port, `${request('POST /', 'Content-Length: 2', `Content-Disposition: ${name}`)}ok`);

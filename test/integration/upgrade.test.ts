@@ -10,8 +10,18 @@ import { ask } from '../support/raw-connection.ts';
 
 const KEY = ['Sec-WebSocket-Version: 13', 'Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ=='];
 const upgrade = (target: string, protocol = 'websocket', ...lines: string[]): string =>
-  [`GET ${target} HTTP/1.1`, 'Host: app.example', 'Connection: keep-alive, Upgrade', `Upgrade: ${protocol}`, ...KEY, ...lines, '', ''].join('\r\n');
-const SWITCHED = 'HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nconnection: Upgrade\r\nSec-WebSocket-Accept: s3pPLMBiTxaQ9kYGzzhZRbK+xOo=\r\n\r\n';
+  [
+    `GET ${target} HTTP/1.1`,
+    'Host: app.example',
+    'Connection: keep-alive, Upgrade',
+    `Upgrade: ${protocol}`,
+    ...KEY,
+    ...lines,
+    '',
+    '',
+  ].join('\r\n');
+const SWITCHED =
+  'HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nconnection: Upgrade\r\nSec-WebSocket-Accept: s3pPLMBiTxaQ9kYGzzhZRbK+xOo=\r\n\r\n';
 
 interface Rig extends AsyncDisposable {
   readonly edge: Edge;
@@ -85,10 +95,15 @@ test('bytes that come right behind the request are the tunnel’s, after the swi
 });
 
 test('an application that does not switch is heard, and the connection ends: nothing more gets through on it', async () => {
-  await using rig = await start((socket) => void socket.write('HTTP/1.1 426 Upgrade Required\r\nX-Why: version\r\nContent-Length: 2\r\n\r\nno'));
+  await using rig = await start(
+    (socket) => void socket.write('HTTP/1.1 426 Upgrade Required\r\nX-Why: version\r\nContent-Length: 2\r\n\r\nno'),
+  );
   using client = await openStream(rig.edge.port);
   client.write(`${upgrade('/ws')}POST /hook HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\n\r\n`);
-  assert.match(await client.rest(), /^HTTP\/1\.1 426 Upgrade Required\r\nX-Why: version\r\nContent-Length: 2\r\nConnection: close\r\n\r\nno$/);
+  assert.match(
+    await client.rest(),
+    /^HTTP\/1\.1 426 Upgrade Required\r\nX-Why: version\r\nContent-Length: 2\r\nConnection: close\r\n\r\nno$/,
+  );
   assert.equal(rig.came.length, 1);
   assert.doesNotMatch(rig.came[0]!, /POST/);
   const report = await rig.edge.passed(1);

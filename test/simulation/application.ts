@@ -36,16 +36,26 @@ export class Application {
     };
   }
 
-  #send(attempt: Attempt, labelled: number, process: Process, mayStart: () => boolean, resolve: (result: AppResult) => void): void {
+  #send(
+    attempt: Attempt,
+    labelled: number,
+    process: Process,
+    mayStart: () => boolean,
+    resolve: (result: AppResult) => void,
+  ): void {
     const course = this.#course();
-    const inMs = (ms: number, run: () => void, owner?: Process): void => void this.#scheduler.at(this.#scheduler.now() + ms, run, owner);
+    const inMs = (ms: number, run: () => void, owner?: Process): void =>
+      void this.#scheduler.at(this.#scheduler.now() + ms, run, owner);
     const neverSent = (why: 'unreachable' | 'in_flight' | 'expired'): void => {
       this.#history.ended(attempt, why);
       resolve({ kind: 'never-sent', why, message: '' });
     };
     if (course === 'refused') return inMs(this.#random.between(0.5, 20), () => neverSent('unreachable'), process);
     if (course === 'busy') return inMs(this.#plan.maxWaitMs, () => neverSent('in_flight'), process);
-    const slotMs = Math.min(this.#plan.maxWaitMs, this.#random.between(0, this.#calm ? 2 : this.#plan.application.slotMs));
+    const slotMs = Math.min(
+      this.#plan.maxWaitMs,
+      this.#random.between(0, this.#calm ? 2 : this.#plan.application.slotMs),
+    );
     inMs(
       slotMs,
       () => {
@@ -107,7 +117,15 @@ export class Application {
     if (this.#calm) return 'success';
     const { application } = this.#plan;
     let left = this.#random.next();
-    for (const course of ['failed', 'refused', 'busy', 'late', 'silent', 'reset', 'lateFailed'] as const satisfies (keyof ApplicationPlan)[]) {
+    for (const course of [
+      'failed',
+      'refused',
+      'busy',
+      'late',
+      'silent',
+      'reset',
+      'lateFailed',
+    ] as const satisfies (keyof ApplicationPlan)[]) {
       left -= application[course];
       if (left < 0) return course;
     }

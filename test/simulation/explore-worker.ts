@@ -24,7 +24,8 @@ async function series(): Promise<void> {
     const result = await run({ seed: mine, voters, profile, ordered: mutation?.unordered !== true });
     findings.runs += 1;
     findings.profiles[result.profile] = (findings.profiles[result.profile] ?? 0) + 1;
-    for (const key of Object.keys(result.counts) as (keyof typeof result.counts)[]) findings.counts[key] += result.counts[key];
+    for (const key of Object.keys(result.counts) as (keyof typeof result.counts)[])
+      findings.counts[key] += result.counts[key];
     if (result.violations.length === 0) continue;
     findings.found.push({ seed: mine, profile: result.profile, violations: result.violations });
     if (BigInt(mine) < Atomics.load(lowest, 0)) Atomics.store(lowest, 0, BigInt(mine));

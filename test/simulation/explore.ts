@@ -41,7 +41,13 @@ export async function explore(exploration: Exploration): Promise<Findings> {
   const lowest = new BigInt64Array(new SharedArrayBuffer(8));
   lowest[0] = BigInt(Number.MAX_SAFE_INTEGER);
   const shares = Array.from({ length: step }, async (_, index) => {
-    return await inWorker({ ...exploration, firstSeed: exploration.firstSeed + index, runs: exploration.runs - index, step, lowest });
+    return await inWorker({
+      ...exploration,
+      firstSeed: exploration.firstSeed + index,
+      runs: exploration.runs - index,
+      step,
+      lowest,
+    });
   });
   const [total, ...rest] = await Promise.all(shares);
   for (const share of rest) add(total!, share);

@@ -61,7 +61,9 @@ export function oneByOne(random: Random, scale: Scale): Fault[] {
 /** The first gateway's requests to one voter are kept back from after its claim until its lock there has run out. */
 export function oneVoterUnextended(random: Random, scale: Scale): Fault[] {
   const atMs = scale.beginsMs + 3 * scale.delayMs;
-  return [{ ...fault(random, scale, 'stall', { atMs }), gateway: 0, lengthMs: scale.lockTtlMs * random.between(1.1, 1.3) }];
+  return [
+    { ...fault(random, scale, 'stall', { atMs }), gateway: 0, lengthMs: scale.lockTtlMs * random.between(1.1, 1.3) },
+  ];
 }
 
 /**
@@ -101,12 +103,18 @@ export function oneAfterAnother(random: Random, scale: Scale): Fault[] {
   const later = random.pick(['kill', 'kill', 'freeze', 'empty restart', 'power cut'] as const);
   return [
     { ...fault(random, scale, loss, { atMs: firstMs }), voter, lengthMs: random.between(1, 60), lostMs: 2000 },
-    { ...fault(random, scale, later, { atMs: againMs }), voter: other, lengthMs: scale.lockTtlMs * random.between(0.1, 3) },
-    ...(random.chance(0.7) ? [{ ...fault(random, scale, 'death', { atMs: firstMs - random.between(-5, 50) }), gateway: 0 }] : []),
+    {
+      ...fault(random, scale, later, { atMs: againMs }),
+      voter: other,
+      lengthMs: scale.lockTtlMs * random.between(0.1, 3),
+    },
+    ...(random.chance(0.7)
+      ? [{ ...fault(random, scale, 'death', { atMs: firstMs - random.between(-5, 50) }), gateway: 0 }]
+      : []),
   ];
 }
 
-export function fault(random: Random, scale: Scale, kind: FaultKind, when: Fault['when']): Fault {
+function fault(random: Random, scale: Scale, kind: FaultKind, when: Fault['when']): Fault {
   const [shortest, longest] = FAULT_LENGTHS[kind];
   return {
     kind,

@@ -20,7 +20,15 @@ export class Faults {
   readonly #seen = new Map<string, number>();
   #waiting: Fault[] = [];
 
-  constructor(plan: Plan, nodes: readonly VoterNode[], gateways: Gateway[], start: (place: number) => Gateway, history: History, scheduler: Scheduler, random: Random) {
+  constructor(
+    plan: Plan,
+    nodes: readonly VoterNode[],
+    gateways: Gateway[],
+    start: (place: number) => Gateway,
+    history: History,
+    scheduler: Scheduler,
+    random: Random,
+  ) {
     this.#plan = plan;
     this.#nodes = nodes;
     this.#gateways = gateways;
@@ -30,7 +38,8 @@ export class Faults {
     this.#random = random;
     for (const fault of plan.faults) {
       const { when } = fault;
-      if ('atMs' in when) scheduler.at(when.atMs, () => this.#befall(fault, nodes[fault.voter]!, gateways[fault.gateway]!));
+      if ('atMs' in when)
+        scheduler.at(when.atMs, () => this.#befall(fault, nodes[fault.voter]!, gateways[fault.gateway]!));
       else this.#waiting.push(fault);
     }
   }
@@ -41,7 +50,9 @@ export class Faults {
     for (const { op } of batch) {
       const count = (this.#seen.get(op) ?? 0) + 1;
       this.#seen.set(op, count);
-      const due = this.#waiting.filter((fault) => 'op' in fault.when && fault.when.op === op && fault.when.nth === count);
+      const due = this.#waiting.filter(
+        (fault) => 'op' in fault.when && fault.when.op === op && fault.when.nth === count,
+      );
       if (due.length === 0) continue;
       this.#waiting = this.#waiting.filter((fault) => !due.includes(fault));
       for (const fault of due) {
@@ -59,7 +70,10 @@ export class Faults {
     const untilMs = Math.min(nowMs + fault.lengthMs, this.#plan.calmAtMs);
     const link = gateway.links[node.index]!;
     const { kind } = fault;
-    this.#history.trace?.('fault', `${kind} ${kind === 'lapse' || kind === 'death' ? gateway.name : node.name} until ${untilMs.toFixed(1)}`);
+    this.#history.trace?.(
+      'fault',
+      `${kind} ${kind === 'lapse' || kind === 'death' ? gateway.name : node.name} until ${untilMs.toFixed(1)}`,
+    );
     switch (kind) {
       case 'cut':
         return link.cut();

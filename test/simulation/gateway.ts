@@ -48,7 +48,15 @@ export class Gateway implements Process, Actor {
   /** Called when the process dies, for each delivery that is left without an answer. */
   readonly #unanswered = new Set<() => void>();
 
-  constructor(name: string, plan: Plan, nodes: readonly VoterNode[], application: Application, history: History, scheduler: Scheduler, random: Random) {
+  constructor(
+    name: string,
+    plan: Plan,
+    nodes: readonly VoterNode[],
+    application: Application,
+    history: History,
+    scheduler: Scheduler,
+    random: Random,
+  ) {
     this.name = name;
     this.#plan = plan;
     this.#application = application;
@@ -111,7 +119,10 @@ export class Gateway implements Process, Actor {
 
   async #outcomeFor(key: DeliveryKey): Promise<Outcome> {
     const waitMs = this.#plan.copyWaitMs;
-    if (waitMs > 0) return await this.#inFlight.pass(key, { ...route, inFlight: { policy: 'wait', waitMs, maxWaiters: 32 } }, () => this.#lead(key));
+    if (waitMs > 0)
+      return await this.#inFlight.pass(key, { ...route, inFlight: { policy: 'wait', waitMs, maxWaiters: 32 } }, () =>
+        this.#lead(key),
+      );
     const led = await this.#lead(key);
     return led.kind === 'ended' ? led.outcome : { kind: 'in-progress', retryAfterMs: led.leftMs };
   }

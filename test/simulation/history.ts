@@ -162,7 +162,8 @@ export class History implements Traffic {
       case 'held':
         if (result.split) this.counts.split += 1;
         else this.counts.held += 1;
-        if (!result.split && !this.#hasOwnerSince(startedMs)) this.violation(`5 ${by.name} was told of an owner, and there was none`);
+        if (!result.split && !this.#hasOwnerSince(startedMs))
+          this.violation(`5 ${by.name} was told of an owner, and there was none`);
         break;
       case 'done':
         this.counts.duplicates += 1;
@@ -180,9 +181,11 @@ export class History implements Traffic {
   won(lease: QuorumLease, by: Actor): Attempt {
     const attempt: Attempt = { lease, by, extendedMs: lease.startedMs, lapsedMs: by.lapsedMs };
     for (const other of this.#attempts) {
-      if (this.#owns(other) && !(this.#plan.firstStart === 'trust' && this.#majorityForgot(other.lease.startedMs))) this.violation(`1 ${by.name} won attempt ${lease.attempt} while ${describe(other)} is valid`);
+      if (this.#owns(other) && !(this.#plan.firstStart === 'trust' && this.#majorityForgot(other.lease.startedMs)))
+        this.violation(`1 ${by.name} won attempt ${lease.attempt} while ${describe(other)} is valid`);
     }
-    if (lease.ballot.claims.some((claim) => claim?.status === 'done')) this.violation(`2 ${by.name} won although a voter had said done`);
+    if (lease.ballot.claims.some((claim) => claim?.status === 'done'))
+      this.violation(`2 ${by.name} won although a voter had said done`);
     this.#attempts.push(attempt);
     this.#byToken.set(lease.ballot.token, attempt);
     if (lease.attempt > 1) this.counts.confirmed += 1;
@@ -198,8 +201,10 @@ export class History implements Traffic {
     this.trace?.(attempt.by.name, `FORWARD attempt ${number}`);
     if (labelled !== number) this.violation(`3 attempt ${number} was sent as ${labelled}`);
     for (const other of earlier) {
-      if (this.#owns(other) && !(this.#plan.firstStart === 'trust' && this.#majorityForgot(other.lease.startedMs))) this.violation(`1 ${describe(attempt)} is forwarded while ${describe(other)} is valid`);
-      if (this.#concludedBefore(other, attempt)) this.violation(`2 ${describe(attempt)} is forwarded although ${describe(other)} was done`);
+      if (this.#owns(other) && !(this.#plan.firstStart === 'trust' && this.#majorityForgot(other.lease.startedMs)))
+        this.violation(`1 ${describe(attempt)} is forwarded while ${describe(other)} is valid`);
+      if (this.#concludedBefore(other, attempt))
+        this.violation(`2 ${describe(attempt)} is forwarded although ${describe(other)} was done`);
       this.#checkKept(other);
       if (number <= other.lease.attempt && !this.#isForgotten(other, other.lease.startedMs)) {
         this.violation(`3 attempt ${number} is forwarded after attempt ${other.lease.attempt}`);
@@ -207,7 +212,8 @@ export class History implements Traffic {
     }
     if (earlier.some((other) => other.endedMs === undefined)) this.counts.repeated += 1;
     if (earlier.length === 0 && number !== 1) this.counts.mislabelled += 1;
-    if (this.#plan.quiet && (earlier.length > 0 || (number !== 1 && !this.#grantedOnHold))) this.violation(`10 attempt ${number} in a quiet run`);
+    if (this.#plan.quiet && (earlier.length > 0 || (number !== 1 && !this.#grantedOnHold)))
+      this.violation(`10 attempt ${number} in a quiet run`);
   }
 
   /** Never sent. */
@@ -257,10 +263,12 @@ export class History implements Traffic {
     const { copyWaitMs, budgetMs, maxWaitMs, upstreamTimeoutMs, voterTimeoutMs } = this.#plan;
     const success = outcome.kind === 'delivered' || outcome.kind === 'duplicate';
     this.trace?.(by.name, `answers ${outcome.kind}`);
-    if (success && this.#firstSuccessMs === undefined) this.violation(`4 ${by.name} answered ${outcome.kind} before any success`);
+    if (success && this.#firstSuccessMs === undefined)
+      this.violation(`4 ${by.name} answered ${outcome.kind} before any success`);
     const tookMs = this.#now() - startedMs;
     const allowedMs = copyWaitMs + 2 * budgetMs + maxWaitMs + upstreamTimeoutMs + 3 * voterTimeoutMs;
-    if (by.lapsedMs === lapsedMs && tookMs > allowedMs) this.violation(`6 ${by.name} took ${tookMs.toFixed(0)} ms, ${allowedMs} allowed`);
+    if (by.lapsedMs === lapsedMs && tookMs > allowedMs)
+      this.violation(`6 ${by.name} took ${tookMs.toFixed(0)} ms, ${allowedMs} allowed`);
   }
 
   /** `satisfied`: whether all senders have had their success. */
@@ -269,11 +277,13 @@ export class History implements Traffic {
     const shown = this.#nodes.map((node) => node.look(id));
     const longestMs = Math.max(this.#plan.lockTtlMs, this.#plan.unknownHoldMs);
     for (const [index, answer] of shown.entries()) {
-      if (answer.status === 'held' && answer.leftMs > longestMs * 1.01) this.violation(`8 a lock on v${index} has ${answer.leftMs} ms left`);
+      if (answer.status === 'held' && answer.leftMs > longestMs * 1.01)
+        this.violation(`8 a lock on v${index} has ${answer.leftMs} ms left`);
     }
     for (const attempt of this.#attempts) {
       if (attempt.concludedMs === undefined) continue;
-      const forgot = (voter: number): boolean => this.#nodes[voter]!.forgotAtMs.some((forgotMs) => forgotMs >= attempt.heardMs![voter]!);
+      const forgot = (voter: number): boolean =>
+        this.#nodes[voter]!.forgotAtMs.some((forgotMs) => forgotMs >= attempt.heardMs![voter]!);
       const fine = shown.filter((answer, voter) => answer.status === 'done' || forgot(voter)).length;
       if (fine < this.#quorum) this.violation(`7 ${describe(attempt)} was taken for done, and ${fine} voters show it`);
     }
@@ -296,12 +306,17 @@ export class History implements Traffic {
     const voter = link.node.index;
     batch.forEach((item, index) => {
       const given = answer.answers[index]!;
-      this.trace?.(`${link.gateway}→${link.node.name}`, `${spoken(item)}: ${answerSpoken(given)}${answer.held ? ' (on hold)' : ''}`);
-      if (item.op === 'admit' && item.lostWallMs > 0 && given.status === 'hello') this.#majorityForgotMs.push(this.#now());
+      this.trace?.(
+        `${link.gateway}→${link.node.name}`,
+        `${spoken(item)}: ${answerSpoken(given)}${answer.held ? ' (on hold)' : ''}`,
+      );
+      if (item.op === 'admit' && item.lostWallMs > 0 && given.status === 'hello')
+        this.#majorityForgotMs.push(this.#now());
       if (!('token' in item) || given.status !== 'ok') return;
       if (item.op === 'claim' && answer.held) this.#grantedOnHold = true;
       if (item.op === 'claim' || item.op === 'extend') this.#granted(item.token, voter, this.#now() + item.lockMs);
-      if (item.op === 'extend' && (item.unknown || this.#left.has(item.token))) this.#leave(item.token, voter, this.#now() + item.lockMs - drift(item.lockMs));
+      if (item.op === 'extend' && (item.unknown || this.#left.has(item.token)))
+        this.#leave(item.token, voter, this.#now() + item.lockMs - drift(item.lockMs));
       if (item.op === 'complete' || item.op === 'release') this.#left.get(item.token)?.delete(voter);
     });
     this.afterRan(link, batch);
@@ -314,7 +329,11 @@ export class History implements Traffic {
   // ---- what the promises mean
 
   #owns(attempt: Attempt): boolean {
-    return attempt.endedMs === undefined && attempt.concludedMs === undefined && this.#protectedUntilMs(attempt) > this.#now();
+    return (
+      attempt.endedMs === undefined &&
+      attempt.concludedMs === undefined &&
+      this.#protectedUntilMs(attempt) > this.#now()
+    );
   }
 
   /** Until when the lock is known to be kept: by the lease, or left behind on a quorum. */
@@ -350,7 +369,8 @@ export class History implements Traffic {
     if (item.op === 'release') this.#givenUp.add(there);
     const puts = item.op === 'heal' || (item.op === 'claim' && this.#claimsSent.has(item));
     if (item.op === 'claim') this.#claimsSent.add(item);
-    if (puts && this.#givenUp.has(there)) this.violation(`8 ${link.gateway} sent ${item.op} to ${link.node.name} after the release`);
+    if (puts && this.#givenUp.has(there))
+      this.violation(`8 ${link.gateway} sent ${item.op} to ${link.node.name} after the release`);
   }
 
   #hasOwnerSince(startedMs: number): boolean {
@@ -377,7 +397,8 @@ export class History implements Traffic {
     const attempt = this.#byToken.get(token);
     if (attempt === undefined) return;
     const { maxHoldMs, budgetMs, voterTimeoutMs } = this.#plan;
-    const overMs = this.#now() - (attempt.lease.startedMs + maxHoldMs + budgetMs + 3 * voterTimeoutMs + attempt.by.lapsedMs);
+    const overMs =
+      this.#now() - (attempt.lease.startedMs + maxHoldMs + budgetMs + 3 * voterTimeoutMs + attempt.by.lapsedMs);
     if (overMs > 0) this.violation(`8 ${link.gateway} moves its lock on ${overMs.toFixed(0)} ms after maxHold`);
   }
 
@@ -401,7 +422,8 @@ export class History implements Traffic {
     const { lockTtlMs, voterTimeoutMs } = this.#plan;
     if (attempt.unknownMs !== undefined) {
       const due = this.#now() > attempt.unknownMs + 2 * voterTimeoutMs && by.refusedMs < attempt.unknownMs;
-      if (due && !this.#saidUnknown.has(lease.ballot.token)) this.violation(`9 ${describe(attempt)} left no word that its outcome is unknown`);
+      if (due && !this.#saidUnknown.has(lease.ballot.token))
+        this.violation(`9 ${describe(attempt)} left no word that its outcome is unknown`);
     } else if (Math.max(attempt.extendedMs, by.refusedMs) < lease.validUntilMs - lockTtlMs / 3 - 2 * voterTimeoutMs) {
       this.violation(`9 ${describe(attempt)} ran out without being extended`);
     }
@@ -425,19 +447,14 @@ function describe(attempt: Attempt): string {
 function spoken(item: Item): string {
   const token = 'token' in item ? ` ${item.token.slice(0, 4)}` : '';
   const attempt = 'attempt' in item ? ` attempt ${item.attempt}` : '';
-  const more = item.op === 'release' && item.takeBack ? ' take back' : item.op === 'extend' && item.unknown ? ' unknown' : '';
+  const more =
+    item.op === 'release' && item.takeBack ? ' take back' : item.op === 'extend' && item.unknown ? ' unknown' : '';
   return `${item.op}${token}${attempt}${more}`;
 }
 
 function answerSpoken(answer: BatchAnswer['answers'][number]): string {
-  switch (answer.status) {
-    case 'ok':
-      return `ok ${answer.attempt}${answer.counted ? '' : ' not counted'}`;
-    case 'held':
-      return `held by ${answer.token.slice(0, 4)} for ${answer.leftMs} ms`;
-    case 'hello':
-      return `hello${answer.hold === '' ? '' : ` hold=${answer.hold} for ${answer.leftMs} ms`}`;
-    default:
-      return answer.status;
-  }
+  if (answer.status === 'ok') return `ok ${answer.attempt}${answer.counted ? '' : ' not counted'}`;
+  if (answer.status === 'held') return `held by ${answer.token.slice(0, 4)} for ${answer.leftMs} ms`;
+  if (answer.status !== 'hello') return answer.status;
+  return `hello${answer.hold === '' ? '' : ` hold=${answer.hold} for ${answer.leftMs} ms`}`;
 }

@@ -135,7 +135,11 @@ export const MUTATIONS: readonly Mutation[] = [
     voters: 3,
     patches: [
       { file: claims, find: 'for (;;) { const startedMs', put: 'const same = {}; for (;;) { const startedMs' },
-      { file: claims, find: 'const { ballot, verdict } =', put: 'globalThis.claimUnderWay = same; const { ballot, verdict } =' },
+      {
+        file: claims,
+        find: 'const { ballot, verdict } =',
+        put: 'globalThis.claimUnderWay = same; const { ballot, verdict } =',
+      },
     ],
   },
   {
@@ -145,7 +149,11 @@ export const MUTATIONS: readonly Mutation[] = [
     profile: 'everything',
     patches: [
       { file: 'src/redis/decide.ts', find: 'if (vote.counted) oks += 1;', put: 'oks += 1;' },
-      { file: 'src/redis/ballots.ts', find: 'if (reply.status === \'ok\' && reply.counted && voter.counts(reply, id)) return FOR;', put: "if (reply.status === 'ok') return FOR;" },
+      {
+        file: 'src/redis/ballots.ts',
+        find: "if (reply.status === 'ok' && reply.counted && voter.counts(reply, id)) return FOR;",
+        put: "if (reply.status === 'ok') return FOR;",
+      },
     ],
   },
   {
@@ -153,7 +161,13 @@ export const MUTATIONS: readonly Mutation[] = [
     rule: '2 an acknowledgement counts only for the boot that gave it',
     voters: 3,
     profile: 'acknowledged',
-    patches: [{ file: 'src/redis/voter.ts', find: "reply.boot !== '' && reply.boot === this.#boots.get(this.#lane(id))", put: "reply.boot !== '' && id !== ''" }],
+    patches: [
+      {
+        file: 'src/redis/voter.ts',
+        find: "reply.boot !== '' && reply.boot === this.#boots.get(this.#lane(id))",
+        put: "reply.boot !== '' && id !== ''",
+      },
+    ],
   },
   {
     name: 'no heal',
@@ -173,13 +187,25 @@ export const MUTATIONS: readonly Mutation[] = [
     name: 'no watchdog',
     rule: '4 watchdog',
     voters: 3,
-    patches: [{ file: 'src/core/lease.ts', find: 'if (stopped.aborted || clock.now() >= untilMs) return;', put: 'if (untilMs > 0) return;' }],
+    patches: [
+      {
+        file: 'src/core/lease.ts',
+        find: 'if (stopped.aborted || clock.now() >= untilMs) return;',
+        put: 'if (untilMs > 0) return;',
+      },
+    ],
   },
   {
     name: 'completing without end',
     rule: '4 maxHold',
     voters: 3,
-    patches: [{ file: 'src/redis/settling.ts', find: 'this.#clock.now() - lease.startedMs > this.#maxHoldMs', put: 'this.#maxHoldMs === 0' }],
+    patches: [
+      {
+        file: 'src/redis/settling.ts',
+        find: 'this.#clock.now() - lease.startedMs > this.#maxHoldMs',
+        put: 'this.#maxHoldMs === 0',
+      },
+    ],
   },
   {
     name: 'validity not checked at the first byte',
@@ -220,7 +246,11 @@ export const MUTATIONS: readonly Mutation[] = [
     rule: '3.1 one done is a duplicate',
     voters: 3,
     patches: [
-      { file: 'src/redis/decide.ts', find: 'if (done) return answered', put: 'if (done && oks < quorum) return answered' },
+      {
+        file: 'src/redis/decide.ts',
+        find: 'if (done) return answered',
+        put: 'if (done && oks < quorum) return answered',
+      },
       { file: claims, find: 'if (late) return', put: 'if (late && late.attempt < 0) return' },
     ],
   },
@@ -238,53 +268,93 @@ export const MUTATIONS: readonly Mutation[] = [
     name: 'released on an unknown outcome',
     rule: '4 uncertain: the lock is left',
     voters: 3,
-    patches: [{ file: 'src/core/settle.ts', find: "return { claim: 'leave' };", put: "return { claim: 'release', sent: true };" }],
+    patches: [
+      {
+        file: 'src/core/settle.ts',
+        find: "return { claim: 'leave' };",
+        put: "return { claim: 'release', sent: true };",
+      },
+    ],
   },
   {
     name: 'completed on a failure',
     rule: '4 settle: the table',
     voters: 3,
-    patches: [{ file: 'src/core/settle.ts', find: 'completes(route, result.reply.status) ?', put: 'result.reply.status > 0 ?' }],
+    patches: [
+      { file: 'src/core/settle.ts', find: 'completes(route, result.reply.status) ?', put: 'result.reply.status > 0 ?' },
+    ],
   },
   {
     name: 'late success not completed',
     rule: '4 uncertain: a late success completes',
     voters: 3,
-    patches: [{ file: 'src/core/handle.ts', find: 'if (completes(route, reply.status)) await gate.claims.complete', put: 'if (reply.status === 0) await gate.claims.complete' }],
+    patches: [
+      {
+        file: 'src/core/handle.ts',
+        find: 'if (completes(route, reply.status)) await gate.claims.complete',
+        put: 'if (reply.status === 0) await gate.claims.complete',
+      },
+    ],
   },
   {
     name: 'unknown hold not set',
     rule: '4 uncertain: unknownHold',
     voters: 3,
-    patches: [{ file: claims, find: 'await this.#ballots.extend(ballot, this.#options.unknownHoldMs);', put: 'await Promise.resolve();' }],
+    patches: [
+      {
+        file: claims,
+        find: 'await this.#ballots.extend(ballot, this.#options.unknownHoldMs);',
+        put: 'await Promise.resolve();',
+      },
+    ],
   },
   {
     name: 'no lock hold after a restart',
     rule: '6 hold=locks',
     voters: 3,
     profile: 'power',
-    patches: [{ file: model, find: "else if ((before === '' && !known!.always) || before === 'locks') this.#holdForLocks(longest);", put: '' }],
+    patches: [
+      {
+        file: model,
+        find: "else if ((before === '' && !known!.always) || before === 'locks') this.#holdForLocks(longest);",
+        put: '',
+      },
+    ],
   },
   {
     name: 'no hold after memory loss',
     rule: '6 hold=records',
     voters: 3,
     profile: 'amnesia',
-    patches: [{ file: model, find: "if (why !== 'locks') this.#hold = { why, untilMs: Infinity };", put: "if (why !== 'locks') this.#hold = undefined;" }],
+    patches: [
+      {
+        file: model,
+        find: "if (why !== 'locks') this.#hold = { why, untilMs: Infinity };",
+        put: "if (why !== 'locks') this.#hold = undefined;",
+      },
+    ],
   },
   {
     name: 'a learner counts after the lock hold',
     rule: '6 hold=records, without end',
     voters: 3,
     profile: 'late copies',
-    patches: [{ file: model, find: 'this.#hold = { why, untilMs: Infinity };', put: 'this.#hold = { why, untilMs: this.#now() + lockHoldMs(longest) };' }],
+    patches: [
+      {
+        file: model,
+        find: 'this.#hold = { why, untilMs: Infinity };',
+        put: 'this.#hold = { why, untilMs: this.#now() + lockHoldMs(longest) };',
+      },
+    ],
   },
   {
     name: 'a restart replaces the hold of a learner',
     rule: '6 unless hold=records is set',
     voters: 3,
     profile: 'late copies',
-    patches: [{ file: model, find: "else if ((before === '' && !known!.always) || before === 'locks') this", put: 'else this' }],
+    patches: [
+      { file: model, find: "else if ((before === '' && !known!.always) || before === 'locks') this", put: 'else this' },
+    ],
   },
   {
     name: 'a hold is not begun again by a restart',
@@ -298,7 +368,13 @@ export const MUTATIONS: readonly Mutation[] = [
     rule: '6 re-sync: after the lock hold',
     voters: 3,
     profile: 'amnesia',
-    patches: [{ file: 'src/redis/recovery.ts', find: 'if (this.#clock.now() - sinceMs < lockHoldMs(this.#options.lifeMs)) return;', put: 'if (sinceMs < 0) return;' }],
+    patches: [
+      {
+        file: 'src/redis/recovery.ts',
+        find: 'if (this.#clock.now() - sinceMs < lockHoldMs(this.#options.lifeMs)) return;',
+        put: 'if (sinceMs < 0) return;',
+      },
+    ],
   },
   {
     name: 'taught by fewer than a quorum',
@@ -313,9 +389,21 @@ export const MUTATIONS: readonly Mutation[] = [
     voters: 3,
     profile: 'late copies',
     patches: [
-      { file: 'src/redis/resync.ts', find: 'voters.every((voter, index) => voter.boot === boots[index])', put: 'voters.length === boots.length' },
-      { file: 'src/redis/voter.ts', find: 'lostWallMs: number): Promise<void> { if (boot !== this.boot) return;', put: 'lostWallMs: number): Promise<void> {' },
-      { file: model, find: 'if (boot !== this.#boot() || !this.#held() ||', put: "if (boot === '' || !this.#held() ||" },
+      {
+        file: 'src/redis/resync.ts',
+        find: 'voters.every((voter, index) => voter.boot === boots[index])',
+        put: 'voters.length === boots.length',
+      },
+      {
+        file: 'src/redis/voter.ts',
+        find: 'lostWallMs: number): Promise<void> { if (boot !== this.boot) return;',
+        put: 'lostWallMs: number): Promise<void> {',
+      },
+      {
+        file: model,
+        find: 'if (boot !== this.#boot() || !this.#held() ||',
+        put: "if (boot === '' || !this.#held() ||",
+      },
     ],
   },
   {
@@ -323,35 +411,65 @@ export const MUTATIONS: readonly Mutation[] = [
     rule: '6 majority forgotten',
     voters: 3,
     profile: 'amnesia',
-    patches: [{ file: 'src/redis/recovery.ts', find: 'return nothingToWaitFor || this.#clock.now() - this.#forgottenSinceMs >= this.#options.recoverAfterMs;', put: 'return nothingToWaitFor;' }],
+    patches: [
+      {
+        file: 'src/redis/recovery.ts',
+        find: 'return nothingToWaitFor || this.#clock.now() - this.#forgottenSinceMs >= this.#options.recoverAfterMs;',
+        put: 'return nothingToWaitFor;',
+      },
+    ],
   },
   {
     name: 'not told again after a power cut',
     rule: '6 gateways send again what they touched',
     voters: 3,
     profile: 'late copies',
-    patches: [{ file: claims, find: 'this.#settling.tellUntilAnswered(voter, [...before, ...this.#recent.all()])', put: 'before.length' }],
+    patches: [
+      {
+        file: claims,
+        find: 'this.#settling.tellUntilAnswered(voter, [...before, ...this.#recent.all()])',
+        put: 'before.length',
+      },
+    ],
   },
   {
     name: 'trust without a boot',
     rule: '6 boots checked before a hold is cleared',
     voters: 3,
     profile: 'first start',
-    patches: [{ file: model, find: "if (boot !== this.#boot() || !this.#held() ||", put: "if (boot === '' || !this.#held() ||" }],
+    patches: [
+      {
+        file: model,
+        find: 'if (boot !== this.#boot() || !this.#held() ||',
+        put: "if (boot === '' || !this.#held() ||",
+      },
+    ],
   },
   {
     name: 'trust from memory',
     rule: '6 firstStart: trust only if no voter has any key',
     voters: 3,
     profile: 'first start',
-    patches: [{ file: 'src/redis/voters.ts', find: 'const answered = await Promise.all(empty.map((voter) => voter.greet()));', put: 'const answered = empty.map(() => true);' }],
+    patches: [
+      {
+        file: 'src/redis/voters.ts',
+        find: 'const answered = await Promise.all(empty.map((voter) => voter.greet()));',
+        put: 'const answered = empty.map(() => true);',
+      },
+    ],
   },
   {
     name: 'claim sent again after its release',
     rule: '2 NOSCRIPT: without items whose caller gave up',
     voters: 3,
     profile: 'network',
-    patches: [{ file: 'src/redis/voter.ts', find: 'if (claim) claim.withdrawn = true;', put: 'if (claim) claim.withdrawn = false;' }],
+    patches: [
+      {
+        file: 'src/redis/voter.ts',
+        find: 'if (claim) claim.withdrawn = true;',
+        put: 'if (claim) claim.withdrawn = false;',
+      },
+    ],
   },
   {
     name: 'minority oks not released',
@@ -374,8 +492,8 @@ export const MUTATIONS: readonly Mutation[] = [
     patches: [
       {
         file: model,
-        find: "if (ours) this.#put(item.id, { lock: undefined }); if (item.attempt <= rec.floor)",
-        put: "if (ours) this.#put(item.id, { lock: undefined }); if (!counted) return ok(false); if (item.attempt <= rec.floor)",
+        find: 'if (ours) this.#put(item.id, { lock: undefined }); if (item.attempt <= rec.floor)',
+        put: 'if (ours) this.#put(item.id, { lock: undefined }); if (!counted) return ok(false); if (item.attempt <= rec.floor)',
       },
     ],
   },
@@ -391,6 +509,38 @@ export const MUTATIONS: readonly Mutation[] = [
         put: "if (this.#marker === undefined) return { status: 'no-marker' }; if (record?.done) return counted ? done() : { status: 'error', message: 'on hold' };",
       },
     ],
+  },
+  {
+    name: 'confirm without the lock, validity not checked',
+    rule: '2 confirm: lock not ours → fails (where clocks fail)',
+    voters: 3,
+    profile: 'asleep',
+    patches: [
+      {
+        file: model,
+        find: "case 'confirm': { if (record?.done) return done(); if (!ours) return { status: 'lost', floor: rec.floor };",
+        put: "case 'confirm': { if (record?.done) return done(); if (!ours) { rec.attempt = Math.max(rec.attempt, item.attempt); open(now + item.recordMs); return ok(counted); }",
+      },
+      { file: claims, find: 'if (lease.mayStart()) {', put: 'if (lease.attempt > 0) {' },
+      { file: 'src/core/handle.ts', find: '() => lease.mayStart());', put: '() => true);' },
+    ],
+  },
+  {
+    name: 'validity never checked',
+    rule: '3 validity',
+    voters: 3,
+    profile: 'asleep',
+    patches: [
+      { file: claims, find: 'if (lease.mayStart()) {', put: 'if (lease.attempt > 0) {' },
+      { file: 'src/core/handle.ts', find: '() => lease.mayStart());', put: '() => true);' },
+    ],
+  },
+  {
+    name: 'late votes waited for',
+    rule: '(not a rule)',
+    voters: 3,
+    profile: 'late copies',
+    patches: [{ file: claims, find: 'const confirmed = decision.attempt > 1 ?', put: 'if (decision.attempt > 1) await this.#clock.sleep(10); const confirmed = decision.attempt > 1 ?' }],
   },
   {
     name: 'connections do not keep order',

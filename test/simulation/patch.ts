@@ -22,7 +22,10 @@ export function applyPatches(patches: readonly Patch[]): void {
       const loaded = nextLoad(url, context);
       const mine = patches.filter((patch) => url === new URL(`file://${root}${patch.file}`).href);
       if (mine.length === 0) return loaded;
-      return { ...loaded, source: mine.reduce((text, patch) => patched(text, patch), String(loaded.source)) };
+      return {
+        ...loaded,
+        source: mine.reduce((text, patch) => patched(text, patch), Buffer.from(loaded.source as Uint8Array).toString()),
+      };
     },
   });
 }

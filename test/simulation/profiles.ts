@@ -3,7 +3,16 @@
  * frequent enough to be met within some thousand seeds.
  */
 import { crowded, lasting, lastMinute, mixed, tireless, troubled, willing } from './application-plans.ts';
-import { minorityAway, oneAfterAnother, oneByOne, oneVoterUnextended, restartedTwice, some, soonAfter, type FaultPlan } from './fault-plans.ts';
+import {
+  minorityAway,
+  oneAfterAnother,
+  oneByOne,
+  oneVoterUnextended,
+  restartedTwice,
+  some,
+  soonAfter,
+  type FaultPlan,
+} from './fault-plans.ts';
 import { FAULT_KINDS, type ApplicationPlan } from './plan.ts';
 import type { Random } from './random.ts';
 
@@ -36,7 +45,14 @@ export interface Profile {
 const ordinary: Omit<Profile, 'name' | 'weight'> = {
   gateways: [2, 3],
   copies: [2, 3],
-  spread: [[0, 0], [0, 0.003], [0, 0.05], [0, 0.3], [0, 1], [0, 2]],
+  spread: [
+    [0, 0],
+    [0, 0.003],
+    [0, 0.05],
+    [0, 0.3],
+    [0, 1],
+    [0, 2],
+  ],
   loss: 0,
   tail: 0,
   tailInTime: 0.5,
@@ -50,7 +66,18 @@ const ordinary: Omit<Profile, 'name' | 'weight'> = {
 
 export const PROFILES: readonly Profile[] = [
   // Many at once, at most a minority of voters away from the start: one forward, attempt 1, nobody left behind.
-  { ...ordinary, name: 'storm', weight: 2, quiet: true, trust: 1, gateways: [2, 4], copies: [3, 6], patience: [3, 4], application: willing, faults: minorityAway },
+  {
+    ...ordinary,
+    name: 'storm',
+    weight: 2,
+    quiet: true,
+    trust: 1,
+    gateways: [2, 4],
+    copies: [3, 6],
+    patience: [3, 4],
+    application: willing,
+    faults: minorityAway,
+  },
   // Voters restart empty one after another, each after the one before is whole again: no lock may be lost. One copy, so
   // that its lock begins on every voter: one that begins on a bare quorum is lost with any of its voters.
   {
@@ -69,7 +96,14 @@ export const PROFILES: readonly Profile[] = [
   { ...ordinary, name: 'lossy', weight: 3, loss: 0.3, tail: 0.1 },
   { ...ordinary, name: 'slow', weight: 2, tail: 0.25 },
   { ...ordinary, name: 'application', weight: 2, loss: 0.1, application: troubled },
-  { ...ordinary, name: 'network', weight: 2, loss: 0.05, tail: 0.05, faults: some(['cut', 'stall', 'deaf', 'freeze', 'script flush']) },
+  {
+    ...ordinary,
+    name: 'network',
+    weight: 2,
+    loss: 0.05,
+    tail: 0.05,
+    faults: some(['cut', 'stall', 'deaf', 'freeze', 'script flush']),
+  },
   { ...ordinary, name: 'voters', weight: 2, tail: 0.05, faults: some(['kill', 'power cut', 'freeze', 'cut']) },
   {
     ...ordinary,
@@ -79,8 +113,23 @@ export const PROFILES: readonly Profile[] = [
     lasts: [1, 5],
     faults: some(['empty restart', 'flush', 'power cut', 'kill', 'freeze']),
   },
-  { ...ordinary, name: 'gateways', weight: 2, loss: 0.1, application: troubled, faults: some(['lapse', 'death', 'cut']) },
-  { ...ordinary, name: 'everything', weight: 3, loss: 0.15, tail: 0.05, application: troubled, faults: some(FAULT_KINDS) },
+  {
+    ...ordinary,
+    name: 'gateways',
+    weight: 2,
+    loss: 0.1,
+    application: troubled,
+    faults: some(['lapse', 'death', 'cut']),
+  },
+  {
+    ...ordinary,
+    name: 'everything',
+    weight: 3,
+    loss: 0.15,
+    tail: 0.05,
+    application: troubled,
+    faults: some(FAULT_KINDS),
+  },
   // What was in flight while voters were trusted for the first time.
   {
     ...ordinary,
@@ -98,7 +147,11 @@ export const PROFILES: readonly Profile[] = [
     name: 'asleep',
     weight: 1,
     lasts: [2, 4],
-    spread: [[0, 0.3], [0, 1], [0, 2]],
+    spread: [
+      [0, 0.3],
+      [0, 1],
+      [0, 2],
+    ],
     application: crowded,
     faults: soonAfter(['claim', 'claim', 'confirm'], ['lapse']),
   },
@@ -109,7 +162,10 @@ export const PROFILES: readonly Profile[] = [
     weight: 1,
     loss: 0.25,
     lasts: [1, 3],
-    faults: soonAfter(['claim', 'complete', 'complete', 'extend'], ['empty restart', 'power cut', 'flush', 'flush', 'flush', 'stall']),
+    faults: soonAfter(
+      ['claim', 'complete', 'complete', 'extend'],
+      ['empty restart', 'power cut', 'flush', 'flush', 'flush', 'stall'],
+    ),
   },
   // A claim that reads one voter before a completion comes there, and another after the lock has run out there.
   {
@@ -120,7 +176,10 @@ export const PROFILES: readonly Profile[] = [
     tail: 0.4,
     tailInTime: 1,
     copies: [5, 7],
-    spread: [[0, 0], [0.8, 1.05]],
+    spread: [
+      [0, 0],
+      [0.8, 1.05],
+    ],
     lasts: [1.4, 1.6],
     patience: [1.2, 1.5],
     application: lastMinute,
@@ -133,7 +192,11 @@ export const PROFILES: readonly Profile[] = [
     weight: 1,
     aof: 1,
     loss: 0.25,
-    spread: [[0, 0], [0, 0.5], [0.5, 1.5]],
+    spread: [
+      [0, 0],
+      [0, 0.5],
+      [0.5, 1.5],
+    ],
     lasts: [1.5, 2.5],
     patience: [2, 3],
     application: lasting,
@@ -146,7 +209,10 @@ export const PROFILES: readonly Profile[] = [
     weight: 1,
     loss: 0.3,
     copies: [3, 5],
-    spread: [[0, 0.5], [2, 8]],
+    spread: [
+      [0, 0.5],
+      [2, 8],
+    ],
     lasts: [6, 8],
     patience: [0.5, 1.5],
     faults: oneAfterAnother,
@@ -159,7 +225,10 @@ export const PROFILES: readonly Profile[] = [
     trust: 0,
     aof: 0.9,
     copies: [3, 4],
-    spread: [[0, 0.01], [0.5, 3]],
+    spread: [
+      [0, 0.01],
+      [0.5, 3],
+    ],
     lasts: [4, 6],
     patience: [5, 6],
     application: tireless,

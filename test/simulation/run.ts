@@ -59,7 +59,8 @@ export async function run(options: RunOptions): Promise<RunResult> {
   const random = new Random(seed * 16 + voters);
   const plan = { ...planFor(random, voters, options.profile), ordered: options.ordered !== false };
   const scheduler = new Scheduler();
-  const line = (who: string, text: string): void => trace?.(`${scheduler.now().toFixed(1).padStart(9)}  ${who.padEnd(8)} ${text}`);
+  const line = (who: string, text: string): void =>
+    trace?.(`${scheduler.now().toFixed(1).padStart(9)}  ${who.padEnd(8)} ${text}`);
   const nodes = Array.from({ length: voters }, (_, index) => new VoterNode(index, plan.aof, scheduler, random));
   const history = new History(plan, nodes, () => scheduler.now(), trace && line);
   const application = new Application(plan, scheduler, random, history);
@@ -89,7 +90,8 @@ export async function run(options: RunOptions): Promise<RunResult> {
     (unsatisfied === 0 && scheduler.now() >= plan.calmAtMs && !gateways.some((gateway) => gateway.completing));
   const longestMs = Math.max(plan.lockTtlMs, plan.unknownHoldMs);
   // Learning may have to wait for the right to copy, which another gateway has left behind.
-  const limitMs = plan.calmAtMs + 20_000 + plan.recoverAfterMs + plan.upstreamTimeoutMs + plan.maxWaitMs + 4 * longestMs;
+  const limitMs =
+    plan.calmAtMs + 20_000 + plan.recoverAfterMs + plan.upstreamTimeoutMs + plan.maxWaitMs + 4 * longestMs;
   await scheduler.run(over, limitMs, () => (current = tokens));
   if (broken) history.violation(`0 ${broken.stack ?? broken.message}`);
   if (history.violations.length === 0) history.ends(unsatisfied === 0, EVENT);

@@ -56,7 +56,7 @@ export class Scheduler {
         }
         setImmediate(step);
       } catch (error) {
-        reject(error as Error);
+        reject(error);
       }
     };
     step();

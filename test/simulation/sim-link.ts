@@ -50,7 +50,15 @@ export class SimLink implements Link {
   #stalledMs = 0;
   #deafMs = 0;
 
-  constructor(node: VoterNode, gateway: string, plan: Plan, scheduler: Scheduler, random: Random, process: Process, traffic: Traffic) {
+  constructor(
+    node: VoterNode,
+    gateway: string,
+    plan: Plan,
+    scheduler: Scheduler,
+    random: Random,
+    process: Process,
+    traffic: Traffic,
+  ) {
     this.node = node;
     this.gateway = gateway;
     this.#plan = plan;
@@ -125,12 +133,21 @@ export class SimLink implements Link {
   async #inTime<T>(answer: Promise<T>): Promise<T> {
     const { promise, reject } = Promise.withResolvers<never>();
     const tooLate = (): void => reject(new LinkError('timeout'));
-    const cancel = this.#scheduler.at(this.#scheduler.now() + this.#plan.voterTimeoutMs, tooLate, this.#process, 'timer');
+    const cancel = this.#scheduler.at(
+      this.#scheduler.now() + this.#plan.voterTimeoutMs,
+      tooLate,
+      this.#process,
+      'timer',
+    );
     return await Promise.race([answer, promise]).finally(cancel);
   }
 
   #request(connection: Connection, run: () => void): void {
-    const arrivesMs = Math.max(this.#scheduler.now() + this.#delay(), this.#stalledMs, this.#plan.ordered ? connection.requestMs : 0);
+    const arrivesMs = Math.max(
+      this.#scheduler.now() + this.#delay(),
+      this.#stalledMs,
+      this.#plan.ordered ? connection.requestMs : 0,
+    );
     connection.requestMs = arrivesMs;
     this.#scheduler.at(arrivesMs, () => {
       if (connection.life !== this.node.life || (connection.broken && this.#random.chance(0.5))) return;
@@ -154,7 +171,8 @@ export class SimLink implements Link {
 
   #connectIn(ms: number): void {
     const tryIt = (): void => {
-      if (!this.node.accepts || this.#scheduler.now() < Math.max(this.#stalledMs, this.#deafMs)) return this.#connectIn(60);
+      if (!this.node.accepts || this.#scheduler.now() < Math.max(this.#stalledMs, this.#deafMs))
+        return this.#connectIn(60);
       this.node.hasScript = true;
       this.#connection = { broken: false, life: this.node.life, requestMs: 0, replyMs: 0, pending: new Set() };
       for (const listener of this.#listeners) listener(true);

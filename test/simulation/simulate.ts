@@ -32,7 +32,9 @@ const runs = Number(values.runs);
 
 let fine = true;
 if (values.mutations) fine = await withoutEachRule();
-else for (const voters of sizes) fine = (values.seed === undefined ? await many(voters) : await one(voters, Number(values.seed))) && fine;
+else
+  for (const voters of sizes)
+    fine = (values.seed === undefined ? await many(voters) : await one(voters, Number(values.seed))) && fine;
 process.exitCode = fine ? 0 : 1;
 
 async function one(voters: number, seed: number): Promise<boolean> {
@@ -41,7 +43,9 @@ async function one(voters: number, seed: number): Promise<boolean> {
   const { run } = await import('./run.ts');
   const trace = values.trace ? (line: string): void => console.log(line) : undefined;
   const result = await run({ seed, voters, profile, trace, ordered: without?.unordered !== true });
-  console.log(`seed ${seed}, N = ${voters}, ${result.profile}: ${result.violations.join('\n') || 'every promise kept'}`);
+  console.log(
+    `seed ${seed}, N = ${voters}, ${result.profile}: ${result.violations.join('\n') || 'every promise kept'}`,
+  );
   return result.violations.length === 0;
 }
 
@@ -49,8 +53,11 @@ async function many(voters: number): Promise<boolean> {
   const begun = performance.now();
   const findings = await explore({ voters, firstSeed, runs, profile, mutation });
   const seconds = (performance.now() - begun) / 1000;
-  console.log(`N = ${voters}: ${findings.runs} runs in ${seconds.toFixed(0)} s, ${findings.found.length} with a broken promise`);
-  for (const found of findings.found.slice(0, 20)) console.log(`  seed ${found.seed}, ${found.profile}: ${found.violations[0]}`);
+  console.log(
+    `N = ${voters}: ${findings.runs} runs in ${seconds.toFixed(0)} s, ${findings.found.length} with a broken promise`,
+  );
+  for (const found of findings.found.slice(0, 20))
+    console.log(`  seed ${found.seed}, ${found.profile}: ${found.violations[0]}`);
   console.log(`  ${totals(findings.counts)}`);
   console.log(`  runs: ${totals(findings.profiles)}`);
   return findings.found.length === 0;
@@ -59,7 +66,14 @@ async function many(voters: number): Promise<boolean> {
 async function withoutEachRule(): Promise<boolean> {
   let allMissed = true;
   for (const { name, rule, profile: own, voters, belt } of MUTATIONS) {
-    const findings = await explore({ voters, firstSeed, runs, profile: profile ?? own, mutation: name, untilFound: true });
+    const findings = await explore({
+      voters,
+      firstSeed,
+      runs,
+      profile: profile ?? own,
+      mutation: name,
+      untilFound: true,
+    });
     const [found] = findings.found;
     const where = `N = ${voters}, ${profile ?? own ?? 'all kinds'}`;
     if (found) console.log(`| ${name} | ${rule} | ${where} | ${found.seed - firstSeed + 1} | ${found.violations[0]} |`);

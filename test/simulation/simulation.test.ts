@@ -6,10 +6,15 @@ import { patched } from './patch.ts';
 import { run } from './run.ts';
 
 /** Enough for every kind of runs some hundred times; `npm run simulate` looks further. */
-for (const [voters, runs] of [[3, 30_000], [5, 20_000]] as const) {
+for (const [voters, runs] of [
+  [3, 30_000],
+  [5, 20_000],
+] as const) {
   test(`N = ${voters}: every promise is kept in ${runs} seeded runs`, async () => {
     const { found, runs: done } = await explore({ voters, firstSeed: 1, runs });
-    const told = found.slice(0, 10).map(({ seed, violations }) => `${violations[0]}: npm run simulate -- --voters ${voters} --seed ${seed} --trace`);
+    const told = found
+      .slice(0, 10)
+      .map(({ seed, violations }) => `${violations[0]}: npm run simulate -- --voters ${voters} --seed ${seed} --trace`);
     assert.deepEqual(told, []);
     assert.equal(done, runs);
   });

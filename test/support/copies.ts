@@ -7,7 +7,7 @@ import { reply } from './fake-upstream.ts';
 import { ManualClock } from './manual-clock.ts';
 import { recordedEvents } from './recorded-events.ts';
 
-export const times = { lockTtlMs: 20_000, unknownHoldMs: 30_000, maxHoldMs: 900_000 };
+const times = { lockTtlMs: 20_000, unknownHoldMs: 30_000, maxHoldMs: 900_000 };
 
 export const done: Done = { status: 200, traceId: '', reply: undefined, wallMs: 1_790_000_000_000 };
 

@@ -6,7 +6,8 @@ import { keys } from '../../src/redis/codec.ts';
 
 const LIFE_MS = 3_600_000;
 
-export const randomIds = (count: number): string[] => Array.from({ length: count }, () => randomBytes(16).toString('base64url'));
+export const randomIds = (count: number): string[] =>
+  Array.from({ length: count }, () => randomBytes(16).toString('base64url'));
 
 /** Each of the events is done on each of the nodes. */
 export async function fill(nodes: readonly RedisServer[], ids: readonly string[]): Promise<void> {
@@ -25,7 +26,8 @@ export async function fill(nodes: readonly RedisServer[], ids: readonly string[]
 export async function known(node: RedisServer, ids: readonly string[]): Promise<number> {
   const redis = new Redis(node.url);
   let count = 0;
-  for (let at = 0; at < ids.length; at += 1_000) count += await redis.exists(...ids.slice(at, at + 1_000).map((id) => keys.record('ho', id)));
+  for (let at = 0; at < ids.length; at += 1_000)
+    count += await redis.exists(...ids.slice(at, at + 1_000).map((id) => keys.record('ho', id)));
   redis.disconnect();
   return count;
 }

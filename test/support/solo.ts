@@ -5,5 +5,8 @@ import { gatewayConfig, secretFiles, type Settings } from './config.ts';
 import { program } from './program.ts';
 
 export async function startSolo(applicationUrl: string, settings: Settings = {}): Promise<Gateway> {
-  return await startGateway(program, systemClock, { config: gatewayConfig(applicationUrl, [], settings), files: secretFiles });
+  return await startGateway(program, systemClock, {
+    config: gatewayConfig(applicationUrl, [], settings),
+    files: secretFiles,
+  });
 }

@@ -216,10 +216,10 @@ test('the first configuration of the documentation is accepted', () => {
   assert.equal(accepted(shared, { env: { GITHUB_WEBHOOK_SECRET: secret } }).config.redis.nodes.length, 3);
 });
 
-test('the memory for bodies is a fifth of what the container may use', () => {
-  const of = (memoryLimit: number) =>
-    accepted(routes(), { env: { SECRET: secret }, memoryLimit }).config.limits.memoryBytes;
-  assert.equal(of(160 * 1024 ** 2), 32 * 1024 ** 2);
+test('what may be in memory is measured by what the container may use', () => {
+  const { config } = accepted(routes(), { env: { SECRET: secret }, memoryLimit: 160 * 1024 ** 2 });
+  assert.equal(config.limits.memoryBytes, 32 * 1024 ** 2);
+  assert.equal(config.upstream.maxProxied, 160);
   assert.deepEqual(complaints(routes(), { env: { SECRET: secret }, memoryLimit: 1024 ** 2 }), [
     'limits.memory: found 209715B (its default here) with limits.body 1MiB; needs at least one body',
   ]);
@@ -273,10 +273,12 @@ const wrong: readonly (readonly [string, ...string[]])[] = [
     'log.level: found "loud"; needs one of trace, debug, info, warn, error, fatal, silent',
   ],
   [`${routes()}unmatched: pass`, 'unmatched: found "pass"; needs one of proxy, reject'],
-  ...['10.0.0.0/33', '::1/129', 'proxy.internal', '10.0.0', '10.0.0.0/', '10.0.0.0/8/8'].map((network): [string, string] => [
-    `${routes()}trustedProxies: ['${network}']`,
-    `trustedProxies[0]: found "${network}"; needs an address or network, such as 10.0.0.0/8 or fd00::/8`,
-  ]),
+  ...['10.0.0.0/33', '::1/129', 'proxy.internal', '10.0.0', '10.0.0.0/', '10.0.0.0/8/8'].map(
+    (network): [string, string] => [
+      `${routes()}trustedProxies: ['${network}']`,
+      `trustedProxies[0]: found "${network}"; needs an address or network, such as 10.0.0.0/8 or fd00::/8`,
+    ],
+  ),
   [`${routes()}trustedProxies: 10.0.0.0/8`, 'trustedProxies: found "10.0.0.0/8"; needs a list'],
   [`${routes()}limits: {headers: 100B}`, 'limits.headers: found "100B"; needs at least 1KiB'],
   [`${routes()}claims: {relyOnWatchdog: yes}`, 'claims.relyOnWatchdog: found "yes"; needs true or false'],

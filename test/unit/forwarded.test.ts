@@ -14,7 +14,10 @@ test('B84: the peer is appended to what came, in the last line of the name, and 
     ...['Host', 'a', 'X-Forwarded-For', '1.2.3.4, 10.0.0.9', 'X-B', '1', 'X-Forwarded-Proto', 'http'],
   ]);
   assert.deepEqual(
-    withForwarded(['x-forwarded-for', '1.2.3.4, 5.6.7.8', 'X-Forwarded-Proto', 'https', 'X-FORWARDED-FOR', '9.9.9.9'], peer(true)),
+    withForwarded(
+      ['x-forwarded-for', '1.2.3.4, 5.6.7.8', 'X-Forwarded-Proto', 'https', 'X-FORWARDED-FOR', '9.9.9.9'],
+      peer(true),
+    ),
     ['x-forwarded-for', '1.2.3.4, 5.6.7.8', 'X-Forwarded-Proto', 'https', 'X-FORWARDED-FOR', '9.9.9.9, 10.0.0.9'],
   );
   assert.deepEqual(withForwarded(['X-Forwarded-For', ' '], peer(true)), [
@@ -24,7 +27,16 @@ test('B84: the peer is appended to what came, in the last line of the name, and 
 
 test('what a peer says about others is dropped when it is not among the proxies that are trusted', () => {
   const forged = [
-    ...['X-Forwarded-For', '1.2.3.4', 'x-forwarded-proto', 'https', 'X-Forwarded-Host', 'evil', 'X-Forwarded-Port', '1'],
+    ...[
+      'X-Forwarded-For',
+      '1.2.3.4',
+      'x-forwarded-proto',
+      'https',
+      'X-Forwarded-Host',
+      'evil',
+      'X-Forwarded-Port',
+      '1',
+    ],
     ...['Forwarded', 'for=1.2.3.4', 'X-Real-IP', '1.2.3.4', 'X-Kept', '1'],
   ];
   assert.deepEqual(withForwarded(forged, peer(false)), [
@@ -40,7 +52,12 @@ test('B85: for another Host the one that was asked for moves into X-Forwarded-Ho
   assert.deepEqual(withHost(['x-a', '1', 'HOST', 'hooks.example:8443'], 'app:8080'), [
     ...['Host', 'app:8080', 'x-a', '1', 'X-Forwarded-Host', 'hooks.example:8443'],
   ]);
-  assert.deepEqual(withHost(['Host', 'inner', 'X-Forwarded-Host', 'outer'], 'app'), ['Host', 'app', 'X-Forwarded-Host', 'outer']);
+  assert.deepEqual(withHost(['Host', 'inner', 'X-Forwarded-Host', 'outer'], 'app'), [
+    'Host',
+    'app',
+    'X-Forwarded-Host',
+    'outer',
+  ]);
   assert.deepEqual(withHost([], 'app'), ['Host', 'app']);
 });
 
@@ -86,7 +103,14 @@ test('the application’s address in its parts', () => {
     return [tls, host, port, socketPath, authority, servername];
   };
   assert.deepEqual(parts('http://127.0.0.1:8080'), [false, '127.0.0.1', 8080, undefined, '127.0.0.1:8080', undefined]);
-  assert.deepEqual(parts('https://app.internal:443'), [true, 'app.internal', 443, undefined, 'app.internal', 'app.internal']);
+  assert.deepEqual(parts('https://app.internal:443'), [
+    true,
+    'app.internal',
+    443,
+    undefined,
+    'app.internal',
+    'app.internal',
+  ]);
   assert.deepEqual(parts('https://[::1]:8443'), [true, '::1', 8443, undefined, '[::1]:8443', undefined]);
   assert.deepEqual(parts('unix:/run/app.sock'), [false, 'localhost', 80, '/run/app.sock', 'localhost', undefined]);
 });

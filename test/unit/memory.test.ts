@@ -7,7 +7,10 @@ test('what would pass the limit is not taken, and what was taken comes back when
   const told: number[] = [];
   const memory = createMemory(10, (held) => told.push(held));
   const [one, other] = [memory.open(), memory.open()];
-  assert.deepEqual([one.take(6), other.take(5), other.take(4), one.take(1), one.take(0)], [true, false, true, false, true]);
+  assert.deepEqual(
+    [one.take(6), other.take(5), other.take(4), one.take(1), one.take(0)],
+    [true, false, true, false, true],
+  );
   one.hold();
   one.release();
   assert.equal(other.take(1), false);
@@ -39,7 +42,10 @@ test('pieces are taken from the share as they come; a stated length was taken be
   const memory = createMemory(5, () => {});
   const share = memory.open();
   const chunked = createCollector(100, share);
-  assert.deepEqual(pieces('abc', 'de', 'f').map((piece) => chunked.add(piece)), ['ok', 'ok', 'memory']);
+  assert.deepEqual(
+    pieces('abc', 'de', 'f').map((piece) => chunked.add(piece)),
+    ['ok', 'ok', 'memory'],
+  );
   share.release();
   const stated = createCollector(100, memory.open(), 50);
   assert.equal(stated.add(Buffer.alloc(50)), 'ok');
@@ -48,5 +54,8 @@ test('pieces are taken from the share as they come; a stated length was taken be
 test('nothing comes beyond the limit, or beyond what was stated', () => {
   assert.equal(createCollector(3, undefined).add(Buffer.alloc(4)), 'too_large');
   const stated = createCollector(9, undefined, 3);
-  assert.deepEqual(pieces('ab', 'cd').map((piece) => stated.add(piece)), ['ok', 'too_large']);
+  assert.deepEqual(
+    pieces('ab', 'cd').map((piece) => stated.add(piece)),
+    ['ok', 'too_large'],
+  );
 });

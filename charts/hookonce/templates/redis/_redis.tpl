@@ -29,7 +29,7 @@ own keys with the commands they use; the probe may only ask whether the node ans
 */}}
 {{- define "hookonce.redis.start" -}}
 set -eu
-may='~{{ dig "redis" "prefix" "ho" .Values.config }}:* -@all +evalsha +script|load +get +set +del +pttl +info +dbsize +scan +ping'
+may='~{{ dig "redis" "prefix" "ho" .Values.config }}:* -@all +evalsha +script|load +get +set +del +pttl +info +dbsize +scan +time +ping'
 {
   {{- if .Values.redis.auth.existingSecret }}
   password=$(cat /etc/hookonce-redis/auth/password)
