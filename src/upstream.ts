@@ -14,6 +14,7 @@
  *
  * A late exchange keeps its slot and its memory until it ends: the application is still at work on it.
  */
+import { STATUS_CODES } from 'node:http';
 import { Pool, type Dispatcher } from 'undici';
 import { appAddress } from './core/app-address.ts';
 import { createCollector, type Collector } from './core/collect.ts';
@@ -125,6 +126,7 @@ class Exchange implements Dispatcher.DispatchHandler {
   #cancelHeaders: Cancel = () => {};
   #controller: Dispatcher.DispatchController | undefined;
   #status = 0;
+  #reason: Pick<AppReply, 'reason'> = {};
   #headers: RawHeaders = [];
   /** undefined: the body is larger than what is kept, or than the memory that there is. */
   #body: Collector | undefined;
@@ -165,10 +167,12 @@ class Exchange implements Dispatcher.DispatchHandler {
       this.#cancelHeaders = this.#clock.timer(headersTimeoutMs, () => this.#timeout('headers_timeout'));
   }
 
-  onResponseStart(controller: Dispatcher.DispatchController, status: number): void {
+  onResponseStart(controller: Dispatcher.DispatchController, status: number, _headers: unknown, phrase = ''): void {
     if (status < 200) return;
     this.#cancelHeaders();
     this.#status = status;
+    // undici has read it as UTF-8, which it need not be.
+    if (phrase !== STATUS_CODES[status] && /^[\t\x20-\x7e]+$/.test(phrase)) this.#reason = { reason: phrase };
     this.#headers = withoutHopByHop(latin1(controller.rawHeaders));
     this.#body = createCollector(this.#options.maxReply, this.#share);
   }
@@ -179,7 +183,7 @@ class Exchange implements Dispatcher.DispatchHandler {
 
   onResponseEnd(): void {
     const body = this.#body?.whole();
-    const reply: AppReply = { status: this.#status, headers: this.#headers, body };
+    const reply: AppReply = { status: this.#status, ...this.#reason, headers: this.#headers, body };
     this.#end({ kind: 'answered', reply, upstreamMs: this.#clock.now() - this.#begun }, reply);
   }
 

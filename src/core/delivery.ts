@@ -63,6 +63,8 @@ export interface DeliveryKey {
 /** What the application answered. `body` is undefined when it was larger than the gateway keeps. */
 export interface AppReply {
   readonly status: number;
+  /** What it says beside the status, where that is not the usual phrase. */
+  readonly reason?: string;
   readonly headers: RawHeaders;
   readonly body: Buffer | undefined;
 }

@@ -15,6 +15,8 @@ import type { Route } from '../core/route.ts';
 
 export interface Answer {
   readonly status: number;
+  /** Instead of the usual phrase. */
+  readonly reason?: string;
   readonly headers: RawHeaders;
   readonly body: Buffer;
 }
@@ -114,16 +116,16 @@ function duplicate(done: Done, route: AnswerRoute): Answer {
  * reply had none, and a body that was too large to keep is gone (`Hookonce-Reply: omitted`).
  */
 function relay(reply: AppReply): Answer {
-  const { status } = reply;
-  if (status === 304) return { status, headers: reply.headers, body: EMPTY };
-  if (status === 204) return { status, headers: without(reply.headers, ['content-length']), body: EMPTY };
+  const status = { status: reply.status, ...(reply.reason !== undefined && { reason: reply.reason }) };
+  if (reply.status === 304) return { ...status, headers: reply.headers, body: EMPTY };
+  if (reply.status === 204) return { ...status, headers: without(reply.headers, ['content-length']), body: EMPTY };
   if (reply.body === undefined) {
     const headers = without(reply.headers, ['content-length', 'content-encoding']);
-    return { status, headers: [...headers, 'Hookonce-Reply', 'omitted', 'Content-Length', '0'], body: EMPTY };
+    return { ...status, headers: [...headers, 'Hookonce-Reply', 'omitted', 'Content-Length', '0'], body: EMPTY };
   }
   const stated = header(reply.headers, 'content-length') !== undefined;
   const headers = stated ? reply.headers : [...reply.headers, 'Content-Length', `${reply.body.length}`];
-  return { status, headers, body: reply.body };
+  return { ...status, headers, body: reply.body };
 }
 
 function without(headers: RawHeaders, names: readonly string[]): string[] {

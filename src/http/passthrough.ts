@@ -5,7 +5,7 @@
  * nobody else may say.
  *
  * There is no time limit but that for connecting: streams, uploads and long polls take as long as client and
- * application want. What is bounded is their number.
+ * application want. What is bounded is their number, and how long a client may leave what waits for it.
  */
 import type { IncomingMessage } from 'node:http';
 import type { Clock } from '../core/ports.ts';
@@ -23,11 +23,13 @@ export interface PassthroughNeighbours {
   readonly closing: () => boolean;
   /** How long the rest of an upload is read that the application does not want, milliseconds. */
   readonly discardMs: number;
+  /** How long a client may take nothing of what waits for it, milliseconds. */
+  readonly stalledMs: number;
 }
 
 /** What it returns passes a request through; it never throws. */
 export function createPassthrough(passage: Passage, neighbours: PassthroughNeighbours): (incoming: Incoming) => void {
-  const { clock, connections, closing, discardMs } = neighbours;
+  const { clock, connections, closing, discardMs, stalledMs } = neighbours;
 
   return ({ req, res, target }) => {
     const { opened, end } = passage.enter(req, target);
@@ -63,6 +65,9 @@ export function createPassthrough(passage: Passage, neighbours: PassthroughNeigh
     out.once('response', (came) => {
       reply = came;
       if (/^text\/event-stream\b/i.test(came.headers['content-type'] ?? '')) unmark = connections.endless(req.socket);
+      res.setTimeout(stalledMs, () => {
+        if (res.writableLength > 0) res.destroy();
+      });
       try {
         relayReply(came, res, { clock, last: closing(), broken: lost });
       } catch {

@@ -11,7 +11,7 @@ const STALLED_MS = 30_000;
  */
 export function respond(res: ServerResponse, answer: Answer, last: boolean): void {
   if (res.destroyed || res.headersSent) return;
-  res.writeHead(answer.status, [...writable(answer.headers), ...(last ? ['Connection', 'close'] : [])]);
+  res.writeHead(answer.status, answer.reason, [...writable(answer.headers), ...(last ? ['Connection', 'close'] : [])]);
   res.end(answer.body);
   if (res.writableLength > 0) res.setTimeout(STALLED_MS, () => res.destroy());
 }

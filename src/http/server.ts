@@ -42,7 +42,7 @@ export interface ServerOptions {
     /** Deliveries that are unanswered at the same time. */
     readonly inFlight: number;
   };
-  readonly receive?: ReceiveTimeouts;
+  readonly receive?: Partial<Patience>;
   readonly clock: Clock;
   readonly events: Pick<Events, 'deliveryStarted' | 'deliveryEnded' | 'proxyStarted' | 'proxyEnded' | 'warn'>;
   /** Handles a delivery to its end; what is learnt on the way goes into `trail`. The server answers and reports it. */
@@ -64,13 +64,17 @@ export interface EdgeServer extends AsyncDisposable {
   close(): Promise<void>;
 }
 
-/** How long a client may take for its headers, and for the body of a delivery; then 408. Milliseconds. */
-export interface ReceiveTimeouts {
+/** How slow a client may be, milliseconds. */
+export interface Patience {
+  /** With its headers; then 408. */
   readonly headersMs: number;
+  /** With the body of a delivery; then 408. */
   readonly bodyMs: number;
+  /** Without taking anything of what the application has for it; then it is cut off. */
+  readonly stalledMs: number;
 }
 
-const RECEIVE: ReceiveTimeouts = { headersMs: 10_000, bodyMs: 30_000 };
+const PATIENCE: Patience = { headersMs: 10_000, bodyMs: 30_000, stalledMs: 120_000 };
 /** Longer than load balancers keep idle connections (60 s is common), so that they close first. */
 const KEEP_ALIVE_MS = 75_000;
 /** After this much silence the other side is asked whether it is still there: a stream may be silent, its client must not be gone. */
@@ -78,7 +82,7 @@ const PROBE_MS = 60_000;
 
 /** Resolves once the port is open; rejects when it cannot be. */
 export async function createServer(options: ServerOptions): Promise<EdgeServer> {
-  const { headersMs, bodyMs } = options.receive ?? RECEIVE;
+  const { headersMs, bodyMs, stalledMs } = { ...PATIENCE, ...options.receive };
   let draining = false;
   let { limits } = options;
   let place = createWhere(options.routes, options.unmatched);
@@ -115,8 +119,8 @@ export async function createServer(options: ServerOptions): Promise<EdgeServer> 
   const peers: Peers = { of: (req) => trusted.of(req), client: (req) => trusted.client(req) };
   const closing = (): boolean => draining;
   const passage = createPassage(options.application, { ...options, peers });
-  const passThrough = createPassthrough(passage, { ...options, connections, closing, discardMs: bodyMs });
-  const upgrade = createUpgrades(passage, connections);
+  const passThrough = createPassthrough(passage, { ...options, connections, closing, discardMs: bodyMs, stalledMs });
+  const upgrade = createUpgrades(passage, connections, stalledMs);
   server.on('upgrade', (req, socket, first) => {
     const wanted = upgradeTo(where(req, req.url!));
     if (wanted === undefined) refuse(socket, 501);

@@ -22,10 +22,11 @@ export interface Upgrade {
   readonly protocol: string;
 }
 
-/** What it returns passes an upgrade through; it never throws. */
+/** What it returns passes an upgrade through; it never throws. `stalledMs`: how long a client may take nothing of what waits for it. */
 export function createUpgrades(
   passage: Passage,
   connections: Pick<Connections, 'endless'>,
+  stalledMs: number,
 ): (upgrade: Upgrade) => void {
   return ({ req, socket, first, target, protocol }) => {
     const { opened, end } = passage.enter(req, target, upgradeLines(protocol));
@@ -68,6 +69,9 @@ export function createUpgrades(
       socket.write(head(101, reply.rawHeaders, reply.statusMessage), 'latin1');
       socket.write(began);
       application.setTimeout(0);
+      req.socket.setTimeout(stalledMs, () => {
+        if (req.socket.writableLength > 0) req.socket.destroy();
+      });
       application.write(first);
       join(socket, application);
     });

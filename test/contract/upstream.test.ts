@@ -1,5 +1,6 @@
 /** What the application's port promises to the core: on real sockets, and on the fake that the spine is tested with. */
 import assert from 'node:assert/strict';
+import { STATUS_CODES } from 'node:http';
 import { test } from 'node:test';
 import type { AppReply } from '../../src/core/delivery.ts';
 import type { AppRequest, AppResult, Upstream } from '../../src/core/ports.ts';
@@ -168,5 +169,5 @@ contract('undici', async () => {
 
 function bytes({ status, headers, body }: AppReply): Buffer {
   const lines = headers.flatMap((name, i) => (i % 2 === 0 ? [`${name}: ${headers[i + 1]}`] : []));
-  return Buffer.concat([Buffer.from([`HTTP/1.1 ${status} Said`, ...lines, '', ''].join('\r\n')), body!]);
+  return Buffer.concat([Buffer.from([`HTTP/1.1 ${status} ${STATUS_CODES[status]}`, ...lines, '', ''].join('\r\n')), body!]);
 }

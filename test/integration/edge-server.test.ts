@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { gzipSync } from 'node:zlib';
 import { test } from 'node:test';
 import type { AppReply } from '../../src/core/delivery.ts';
+import { openStream } from '../support/byte-stream.ts';
 import { delivered, route, startEdge } from '../support/edge.ts';
 import { ask, headerOf, openConnection, type RawAnswer } from '../support/raw-connection.ts';
 
@@ -139,6 +140,14 @@ test('an application’s reply is relayed: status, lines in order and case, byte
   ]);
   assert.equal(answer.body, '\u0000\u0001\u00ff');
   assert.equal(headerOf(answer, 'Hookonce-Outcome'), undefined);
+});
+
+test('a phrase beside the status is relayed', async () => {
+  const reply: AppReply = { status: 418, reason: 'Short And Stout', headers: [], body: Buffer.alloc(0) };
+  await using edge = await startEdge(() => ({ kind: 'refused', reply, attempt: 1 }));
+  using client = await openStream(edge.port);
+  client.write(post(['Content-Length: 0', 'Connection: close']));
+  assert.match(await client.rest(), /^HTTP\/1\.1 418 Short And Stout\r\n/);
 });
 
 test('replies without content leave the connection usable', async () => {

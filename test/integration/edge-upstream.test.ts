@@ -215,6 +215,15 @@ test('a redirect is an answer like any other', async () => {
   assert.equal(rig.application.requests.length, 1);
 });
 
+test('a phrase beside the status is kept where it says more than usual, and can be written again', async () => {
+  const phrases = ['Fancy That', 'OK', '', 'caf\u00e9'];
+  await using rig = await start(({ socket }) => {
+    socket.write(`HTTP/1.1 200 ${phrases.shift()}\r\nContent-Length: 0\r\n\r\n`, 'latin1');
+  });
+  for (const reason of ['Fancy That', undefined, undefined, undefined])
+    assert.equal(answered(await rig.send()).reason, reason);
+});
+
 test('chunked and close-delimited replies are read whole', async () => {
   const replies = [
     'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nab\r\n1\r\nc\r\n0\r\nX-Trailer: 1\r\n\r\n',

@@ -266,6 +266,47 @@ test('a download is read no faster than the client takes it', async () => {
   while (came < LARGE) await once(client.socket, 'data');
 });
 
+test('a client that takes nothing of a download is cut off after a while; one that waits for the application is not', async () => {
+  const there = Promise.withResolvers<ServerResponse>();
+  await using proxied = await startProxied(
+    (req, res) => {
+      res.writeHead(200, { 'Content-Type': 'text/event-stream' });
+      if (req.url === '/events') {
+        res.flushHeaders();
+        there.resolve(res);
+      } else res.write(Buffer.alloc(LARGE));
+    },
+    { edge: { receive: { stalledMs: 300 } } },
+  );
+  using waiting = await openStream(proxied.port);
+  waiting.write(request('GET /events'));
+  const events = await there.promise;
+  using stalled = await openStream(proxied.port);
+  stalled.socket.pause();
+  stalled.write(request('GET /download'));
+  const report = await proxied.edge.passed(1);
+  assert.equal(report.outcome, 'gone');
+  assert.ok(report.totalMs >= 300, `${report.totalMs}`);
+  events.end('data: here\n\n');
+  await waiting.until(/data: here\n\n/);
+});
+
+test('requests that come on one connection before their answers are answered in their order', async () => {
+  const answers: ServerResponse[] = [];
+  const both = Promise.withResolvers<void>();
+  await using proxied = await startProxied((req, res) => {
+    answers[Number(req.url!.slice(1))] = res;
+    if (answers[1] && answers[2]) both.resolve();
+  });
+  using client = await openStream(proxied.port);
+  client.write(request('GET /1') + request('GET /2', 'Connection: close'));
+  await both.promise;
+  answers[2]!.writeEarlyHints({ link: '</x>' });
+  answers[2]!.end('two');
+  answers[1]!.end('one');
+  assert.match(await client.rest(), /one[^]*two/);
+});
+
 test('an answer that comes before the end of the request is passed on, and what is left is thrown away', async () => {
   await using proxied = await startProxied(
     (_req, res) => void res.writeHead(413, ['Content-Length', '0', 'Connection', 'close']).end(),

@@ -10,7 +10,7 @@ for (const [voters, runs] of [
   [3, 30_000],
   [5, 20_000],
 ] as const) {
-  test(`N = ${voters}: every promise is kept in ${runs} seeded runs`, async () => {
+  test(`N = ${voters}: every promise is kept in ${runs} seeded runs`, { timeout: 900_000 }, async () => {
     const { found, runs: done } = await explore({ voters, firstSeed: 1, runs });
     const told = found
       .slice(0, 10)
@@ -33,7 +33,7 @@ test('a seed is one schedule, alone and among others', async () => {
 
 for (const { name, rule, voters, profile, quickly } of MUTATIONS) {
   if (quickly === undefined) continue;
-  test(`without its rule a promise is broken: ${name} (protocol ${rule})`, async () => {
+  test(`without its rule a promise is broken: ${name} (protocol ${rule})`, { timeout: 900_000 }, async () => {
     const { found } = await explore({ voters, profile, firstSeed: 1, runs: quickly, mutation: name, untilFound: true });
     assert.notEqual(found.length, 0, `nothing in ${quickly} runs`);
   });
