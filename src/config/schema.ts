@@ -1,8 +1,9 @@
 /** The configuration file: every setting, its default, and what it is for. Strict: an unknown name is an error. */
 import * as z from 'zod';
-import { address, applicationUrl } from './address.ts';
+import { address } from './address.ts';
 import { count, duration, filePath, matching, network, secretRef, section, size } from './fields.ts';
 import { routeSchema } from './schema-route.ts';
+import { upstreamSchema } from './schema-upstream.ts';
 
 const host = () => matching(/^[^\s/]{1,255}$/, 'an IP address or a host name').prefault('0.0.0.0');
 const port = () => count(0, 65535);
@@ -18,40 +19,6 @@ const admin = section({
   token: secretRef()
     .optional()
     .describe('Bearer token for /-/explain and /-/forget, by reference. Without one they are off.'),
-});
-
-const upstream = section({
-  url: applicationUrl()
-    .prefault('http://127.0.0.1:8080')
-    .describe('The application: scheme, host and port, or unix:/path of its socket.'),
-  host: z
-    .enum(['preserve', 'upstream'])
-    .default('preserve')
-    .describe(
-      'Host that the application sees: the one that was asked for, or its own, with X-Forwarded-Host beside it.',
-    ),
-  timeout: duration('1ms')
-    .prefault('15s')
-    .describe('Longest time for the application to answer in full, connecting included.'),
-  connectTimeout: duration('1ms').prefault('1s').describe('Longest time to connect to the application.'),
-  headersTimeout: duration('1ms')
-    .optional()
-    .describe('Longest time for the head of its answer, once connected. Default: upstream.timeout.'),
-  keepAlive: duration('1ms', '10m')
-    .prefault('1s')
-    .describe(
-      'How long an idle connection is kept; shorter than the application keeps it, unless it says how long in Keep-Alive.',
-    ),
-  maxInFlight: count(1, 100_000).default(128).describe('Deliveries that the application handles at the same time.'),
-  maxWaiting: count(0, 1_000_000)
-    .default(512)
-    .describe('Deliveries that may wait for one of these places; more are answered 503.'),
-  maxWait: duration('0ms').prefault('2s').describe('Longest time to wait for a place; then 503.'),
-  maxProxied: count(0, 100_000)
-    .optional()
-    .describe(
-      "Requests on no route that are passed through at the same time, streams and WebSockets included; more are answered 503. Default: one for each MiB of the container's memory limit, 1024 without one.",
-    ),
 });
 
 const limits = section({
@@ -175,7 +142,7 @@ export const configSchema = section({
     .describe('Gateways with the same name share events. Required with redis.nodes.'),
   listen: listen.prefault({}).describe('Where senders reach the gateway.'),
   admin: admin.prefault({}).describe('Where probes, metrics and operators reach it.'),
-  upstream: upstream.prefault({}).describe('The application.'),
+  upstream: upstreamSchema.prefault({}).describe('The application.'),
   limits: limits.prefault({}).describe('What the gateway keeps in memory.'),
   redis: redis.prefault({}).describe('The nodes that vote on claims.'),
   claims: claims.prefault({}).describe('How events are locked and remembered.'),

@@ -169,5 +169,8 @@ contract('undici', async () => {
 
 function bytes({ status, headers, body }: AppReply): Buffer {
   const lines = headers.flatMap((name, i) => (i % 2 === 0 ? [`${name}: ${headers[i + 1]}`] : []));
-  return Buffer.concat([Buffer.from([`HTTP/1.1 ${status} ${STATUS_CODES[status]}`, ...lines, '', ''].join('\r\n')), body!]);
+  return Buffer.concat([
+    Buffer.from([`HTTP/1.1 ${status} ${STATUS_CODES[status]}`, ...lines, '', ''].join('\r\n')),
+    body!,
+  ]);
 }

@@ -17,7 +17,12 @@ async function probe(gateway: Gateway, path: string): Promise<number | undefined
 }
 
 async function becomes(gateway: Gateway, path: string, status: number, withinMs = 5_000): Promise<void> {
-  await until(systemClock, `${path} ${status}`, async () => ((await probe(gateway, path)) === status ? true : undefined), withinMs);
+  await until(
+    systemClock,
+    `${path} ${status}`,
+    async () => ((await probe(gateway, path)) === status ? true : undefined),
+    withinMs,
+  );
 }
 
 test('B93: after SIGTERM new connections are taken for the drain delay: none is refused, no delivery is lost or doubled', async () => {
@@ -84,12 +89,17 @@ test('B98: without Redis the gateway lives, is not ready where that is asked for
   assert.equal(await probe(gateway, '/readyz'), 200);
   for (const node of cluster.nodes) node.freeze();
   let failed = 0;
-  await until(systemClock, 'a gateway that is not ready', async () => {
-    assert.equal(await probe(gateway, '/livez'), 200);
-    const reply = await cluster.post(0, '/github', github(`B98-${(failed += 1)}`));
-    assert.deepEqual([reply.status, outcome(reply)], [503, 'unavailable']);
-    return (await probe(gateway, '/readyz')) === 503 ? true : undefined;
-  }, 5_000);
+  await until(
+    systemClock,
+    'a gateway that is not ready',
+    async () => {
+      assert.equal(await probe(gateway, '/livez'), 200);
+      const reply = await cluster.post(0, '/github', github(`B98-${(failed += 1)}`));
+      assert.deepEqual([reply.status, outcome(reply)], [503, 'unavailable']);
+      return (await probe(gateway, '/readyz')) === 503 ? true : undefined;
+    },
+    5_000,
+  );
   const said = JSON.parse((await exchange(`${gateway.adminUrl}/readyz`)).body.toString()) as { reason: string };
   assert.equal(said.reason, 'no quorum');
   for (const node of cluster.nodes) node.thaw();

@@ -26,7 +26,10 @@ function kept(agent: Agent, url: string, { headers = [], body }: Message): Promi
     const out = request(url, { agent, method: 'POST', headers: lines });
     out.once('error', reject);
     out.once('response', (reply) => {
-      buffer(reply).then((whole) => resolve({ status: reply.statusCode!, headers: reply.rawHeaders, body: whole }), reject);
+      buffer(reply).then(
+        (whole) => resolve({ status: reply.statusCode!, headers: reply.rawHeaders, body: whole }),
+        reject,
+      );
     });
     out.end(body);
   });
@@ -50,7 +53,9 @@ test('gateways are replaced one after the other under traffic: nothing is lost, 
     return { status: 200, body: `${visit.body.length}` };
   });
   await using balancer = await startBalancer(gateways);
-  await using agent = Object.assign(new Agent({ keepAlive: true }), { [Symbol.asyncDispose]: async () => agent.destroy() });
+  await using agent = Object.assign(new Agent({ keepAlive: true }), {
+    [Symbol.asyncDispose]: async () => agent.destroy(),
+  });
 
   const endMs = systemClock.now() + TRAFFIC_MS;
   const under = (): boolean => systemClock.now() < endMs;
@@ -63,7 +68,11 @@ test('gateways are replaced one after the other under traffic: nothing is lost, 
       const signed = github(id);
       ids.push(id);
       const copies = await Promise.all([
-        deliverUntilDone(systemClock, async () => await exchange(`${balancer.url}/github`, { method: 'POST', ...signed }), patience),
+        deliverUntilDone(
+          systemClock,
+          async () => await exchange(`${balancer.url}/github`, { method: 'POST', ...signed }),
+          patience,
+        ),
         deliverUntilDone(systemClock, async () => await kept(agent, `${balancer.url}/github`, signed), patience),
       ]);
       if (!copies.every(({ ok }) => ok)) lost.push(id);
@@ -100,7 +109,9 @@ test('gateways are replaced one after the other under traffic: nothing is lost, 
   assert.equal(balancer.refused(), 0);
   assert.deepEqual(lost, []);
   assert.deepEqual(broken, []);
-  const wrong = ids.filter((id) => application.of(id).length !== 1).map((id) => [id, ...application.of(id).map(({ attempt }) => attempt)]);
+  const wrong = ids
+    .filter((id) => application.of(id).length !== 1)
+    .map((id) => [id, ...application.of(id).map(({ attempt }) => attempt)]);
   assert.deepEqual(wrong, [], 'every event reached the application exactly once');
 
   // With the traffic gone everything is given back; a gateway that has seen none tells how much there is by itself.
@@ -108,9 +119,17 @@ test('gateways are replaced one after the other under traffic: nothing is lost, 
   const fresh = await cluster.gateway();
   const idle = weigh(fresh);
   for (const gateway of gateways) {
-    await until(systemClock, 'descriptors back to what there is by itself', () => (weigh(gateway).descriptors <= idle.descriptors ? true : undefined));
+    await until(systemClock, 'descriptors back to what there is by itself', () =>
+      weigh(gateway).descriptors <= idle.descriptors ? true : undefined,
+    );
     const page = [await gateway.metrics()];
-    for (const name of ['hookonce_in_flight', 'hookonce_buffered_bytes', 'hookonce_completions_pending', 'hookonce_queue_depth', 'hookonce_waiting'])
+    for (const name of [
+      'hookonce_in_flight',
+      'hookonce_buffered_bytes',
+      'hookonce_completions_pending',
+      'hookonce_queue_depth',
+      'hookonce_waiting',
+    ])
       assert.equal(sum(page, name), 0, name);
     const { residentMiB } = weigh(gateway);
     assert.ok(residentMiB < idle.residentMiB + 80, `${residentMiB} MiB, ${idle.residentMiB} MiB without traffic`);

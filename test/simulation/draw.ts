@@ -73,7 +73,7 @@ function copies(random: Random, profile: Profile, beginsMs: number, gateways: nu
   const spread = profile.spread.length === 2 ? profile.spread : [random.pick(profile.spread)];
   return Array.from({ length: random.integer(profile.copies[0], profile.copies[1]) }, (_, index) => {
     const [earliest, latest] = spread[Math.min(Math.max(0, index - 1), spread.length - 1)]!;
-    const shortest = random.between(20, lockTtlMs * 0.6);
+    const shortest = lockTtlMs * random.between(0.05, 0.8);
     return {
       atMs: index === 0 ? firstMs : firstMs + lockTtlMs * random.between(earliest, latest),
       gateway: index < 2 ? index : random.integer(0, gateways - 1),

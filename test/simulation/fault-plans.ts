@@ -91,8 +91,9 @@ export function restartedTwice(random: Random, scale: Scale): Fault[] {
 
 /**
  * A voter loses what it has written soon after the first copies, and learns it again. When it counts, another goes: what
- * the two knew alone is needed then, for copies that come late. Now and then the other one forgets as well. The gateway
- * that wrote it may be gone by then.
+ * the two knew alone is needed then, for copies that come late. Now and then the other one forgets as well, or the first
+ * starts again while it learns. The gateway that wrote it may be gone by then; not after a power cut, where only that
+ * gateway can tell what was lost.
  */
 export function oneAfterAnother(random: Random, scale: Scale): Fault[] {
   const voter = random.integer(0, scale.voters - 1);
@@ -108,10 +109,20 @@ export function oneAfterAnother(random: Random, scale: Scale): Fault[] {
       voter: other,
       lengthMs: scale.lockTtlMs * random.between(0.1, 3),
     },
-    ...(random.chance(0.7)
-      ? [{ ...fault(random, scale, 'death', { atMs: firstMs - random.between(-5, 50) }), gateway: 0 }]
-      : []),
+    ...sometimes(random, 0.3, {
+      ...fault(random, scale, 'kill', { atMs: firstMs + random.between(0.1, 1) * scale.lockHoldMs }),
+      voter,
+      lengthMs: 5,
+    }),
+    ...sometimes(random, loss === 'power cut' ? 0 : 0.8, {
+      ...fault(random, scale, 'death', { atMs: firstMs - random.between(-5, 50) }),
+      gateway: 0,
+    }),
   ];
+}
+
+function sometimes(random: Random, probability: number, one: Fault): Fault[] {
+  return random.chance(probability) ? [one] : [];
 }
 
 function fault(random: Random, scale: Scale, kind: FaultKind, when: Fault['when']): Fault {

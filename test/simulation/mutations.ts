@@ -540,7 +540,13 @@ export const MUTATIONS: readonly Mutation[] = [
     rule: '(not a rule)',
     voters: 3,
     profile: 'late copies',
-    patches: [{ file: claims, find: 'const confirmed = decision.attempt > 1 ?', put: 'if (decision.attempt > 1) await this.#clock.sleep(10); const confirmed = decision.attempt > 1 ?' }],
+    patches: [
+      {
+        file: claims,
+        find: 'const confirmed = decision.attempt > 1 ?',
+        put: 'if (decision.attempt > 1) await this.#clock.sleep(10); const confirmed = decision.attempt > 1 ?',
+      },
+    ],
   },
   {
     name: 'connections do not keep order',

@@ -83,7 +83,7 @@ export const PROFILES: readonly Profile[] = [
   {
     ...ordinary,
     name: 'rolling',
-    weight: 1,
+    weight: 0.5,
     quiet: true,
     copies: [1, 1],
     aof: 0,
@@ -134,7 +134,7 @@ export const PROFILES: readonly Profile[] = [
   {
     ...ordinary,
     name: 'first start',
-    weight: 1,
+    weight: 0.5,
     troubledStart: true,
     trust: 1,
     tail: 0.2,
@@ -189,7 +189,7 @@ export const PROFILES: readonly Profile[] = [
   {
     ...ordinary,
     name: 'power',
-    weight: 1,
+    weight: 0.5,
     aof: 1,
     loss: 0.25,
     spread: [
@@ -206,7 +206,7 @@ export const PROFILES: readonly Profile[] = [
   {
     ...ordinary,
     name: 'late copies',
-    weight: 1,
+    weight: 0.5,
     loss: 0.3,
     copies: [3, 5],
     spread: [
@@ -221,7 +221,7 @@ export const PROFILES: readonly Profile[] = [
   {
     ...ordinary,
     name: 'on hold',
-    weight: 1,
+    weight: 0.5,
     trust: 0,
     aof: 0.9,
     copies: [3, 4],

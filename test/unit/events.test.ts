@@ -311,3 +311,42 @@ test('B89: a configuration that is refused is a gauge at 0, a count and a line w
   events.configRead('/etc/config.yaml', applied('a'), 5_000_000);
   assert.deepEqual(await read(), [1, 5_000, 1, 0]);
 });
+
+test('what is passed through is counted under one label, by what came of it, and is no line at info', async () => {
+  const { events, samples, lines } = start();
+  const of = async (name: string): Promise<number | undefined> => (await samples()).get(name);
+  for (const outcome of ['proxied', 'unreachable', 'uncertain', 'gone', 'overloaded', 'unfit'])
+    assert.equal(await of(`hookonce_deliveries_total{route="unmatched",outcome="${outcome}"}`), 0);
+  events.proxyStarted();
+  assert.equal(await of('hookonce_in_flight{route="unmatched"}'), 1);
+  events.proxyEnded({ outcome: 'proxied', method: 'GET', status: 101, totalMs: 1.234 });
+  assert.equal(await of('hookonce_in_flight{route="unmatched"}'), 0);
+  assert.equal(await of('hookonce_deliveries_total{route="unmatched",outcome="proxied"}'), 1);
+  assert.deepEqual(lines, []);
+});
+
+test('B78: why there was no answer of the application is counted by its reason', async () => {
+  const { events, samples } = start();
+  const of = async (reason: string): Promise<number | undefined> =>
+    (await samples()).get(`hookonce_upstream_failures_total{route="stripe",reason="${reason}"}`);
+  for (const [outcome, reason] of [
+    ['unreachable', 'connect'],
+    ['unreachable', 'connect_timeout'],
+    ['uncertain', 'headers_timeout'],
+    ['uncertain', 'timeout'],
+    ['uncertain', 'reset'],
+  ] as const) {
+    assert.equal(await of(reason), 0);
+    events.deliveryStarted('stripe');
+    events.deliveryEnded({ route: 'stripe', outcome, reason, status: 502, totalMs: 1 });
+    assert.equal(await of(reason), 1);
+  }
+});
+
+test('those who wait for a place at the application are a gauge', async () => {
+  const { events, samples } = start();
+  const waiting = 'hookonce_queue_depth{queue="upstream",state="waiting"}';
+  assert.equal((await samples()).get(waiting), 0);
+  events.slotsWaiting(3);
+  assert.equal((await samples()).get(waiting), 3);
+});
