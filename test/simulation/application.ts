@@ -4,7 +4,8 @@
  */
 import type { AppReply } from '../../src/core/delivery.ts';
 import type { AppResult, Upstream } from '../../src/core/ports.ts';
-import type { Attempt, History } from './history.ts';
+import type { Attempt } from './attempt.ts';
+import type { History } from './history.ts';
 import type { ApplicationPlan, Plan } from './plan.ts';
 import type { Random } from './random.ts';
 import type { Process, Scheduler } from './scheduler.ts';

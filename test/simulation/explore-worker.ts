@@ -1,6 +1,7 @@
 /** One worker of `explore.ts`: takes the rule out, if one is to be, and only then loads the code under test. */
 import { parentPort, workerData } from 'node:worker_threads';
 import type { Findings, Share } from './explore.ts';
+import { addCounts, noCounts } from './counts.ts';
 import { mutationCalled } from './mutations.ts';
 import { applyPatches } from './patch.ts';
 
@@ -13,7 +14,6 @@ const mutation = mutationCalled(name);
 applyPatches(mutation?.patches ?? []);
 
 const { run } = await import('./run.ts');
-const { noCounts } = await import('./history.ts');
 const findings: Findings = { runs: 0, found: [], counts: noCounts(), profiles: {} };
 let seed = firstSeed;
 
@@ -24,8 +24,7 @@ async function series(): Promise<void> {
     const result = await run({ seed: mine, voters, profile, ordered: mutation?.unordered !== true });
     findings.runs += 1;
     findings.profiles[result.profile] = (findings.profiles[result.profile] ?? 0) + 1;
-    for (const key of Object.keys(result.counts) as (keyof typeof result.counts)[])
-      findings.counts[key] += result.counts[key];
+    addCounts(findings.counts, result.counts);
     if (result.violations.length === 0) continue;
     findings.found.push({ seed: mine, profile: result.profile, violations: result.violations });
     if (BigInt(mine) < Atomics.load(lowest, 0)) Atomics.store(lowest, 0, BigInt(mine));

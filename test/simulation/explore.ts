@@ -1,7 +1,7 @@
 /** Many runs, shared out to worker threads; each may work on code with a rule taken out. */
 import { availableParallelism } from 'node:os';
 import { Worker } from 'node:worker_threads';
-import type { Counts } from './history.ts';
+import { addCounts, type Counts } from './counts.ts';
 
 export interface Exploration {
   readonly voters: number;
@@ -32,7 +32,7 @@ export interface Findings {
   runs: number;
   /** By seed. */
   readonly found: Found[];
-  readonly counts: Record<keyof Counts, number>;
+  readonly counts: Counts;
   readonly profiles: Record<string, number>;
 }
 
@@ -71,6 +71,6 @@ async function inWorker(share: Share): Promise<Findings> {
 function add(total: Findings, share: Findings): void {
   total.runs += share.runs;
   total.found.push(...share.found);
-  for (const name of Object.keys(share.counts) as (keyof Counts)[]) total.counts[name] += share.counts[name];
+  addCounts(total.counts, share.counts);
   for (const [name, runs] of Object.entries(share.profiles)) total.profiles[name] = (total.profiles[name] ?? 0) + runs;
 }

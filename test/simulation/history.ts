@@ -30,90 +30,26 @@
  * 8. **Locks.** None is put on a voter, or moved on, after its owner sent that voter the release; none is moved on
  *    after `maxHold`; none outlives the longest life. *No excuse.*
  * 9. **Holding on.** A lease does not run out by its owner's neglect: when it has run out under a forward and another is
- *    made, or its completion still goes on, its gateway had sent an extension within the beat before (a third of the lock's life and two deadlines).
- *    And who leaves an unknown outcome behind sends the extension that says so. *Excuse*: it died, lapsed, had left the
+ *    made, or its completion still goes on, its gateway had sent an extension within the beat before (a third of the
+ *    lock's life and two deadlines). And who leaves an unknown outcome behind sends the extension that says so. *Excuse*: it died, lapsed, had left the
  *    lock behind, had given its completion up after `maxHold`, or knew of a voter that cannot be asked.
  * 10. **Quiet runs** (a minority of voters away, or restarting one after another): no lease is lost, the first forward is
  *    attempt 1 and there is no second. *Excuse* for the 1: a voter on hold has granted the event before; what it grants
  *    is never taken back.
  */
-import { drift, type BatchAnswer, type Item } from '../../src/redis/items.ts';
-import { quorumOf } from '../../src/redis/decide.ts';
-import type { QuorumLease } from '../../src/redis/quorum-lease.ts';
-import type { ClaimResult } from '../../src/core/ports.ts';
 import type { Outcome } from '../../src/core/delivery.ts';
-import type { Plan } from './plan.ts';
+import type { ClaimResult } from '../../src/core/ports.ts';
+import { quorumOf } from '../../src/redis/decide.ts';
+import type { BatchAnswer, Item } from '../../src/redis/items.ts';
+import type { QuorumLease } from '../../src/redis/quorum-lease.ts';
+import { describe, isWatched, type Actor, type Attempt } from './attempt.ts';
+import { noCounts } from './counts.ts';
+import { Locks } from './locks.ts';
+import { Memory } from './memory.ts';
 import type { VoterNode } from './node.ts';
+import type { Plan } from './plan.ts';
 import type { SimLink, Traffic } from './sim-link.ts';
-
-/** What the history knows of a gateway process. */
-export interface Actor {
-  readonly name: string;
-  /** How long it has lapsed in all. */
-  readonly lapsedMs: number;
-  readonly dead: boolean;
-  /** When it last found a voter that cannot be asked. */
-  readonly refusedMs: number;
-}
-
-/** A claim that was won, and what became of it. */
-export interface Attempt {
-  readonly lease: QuorumLease;
-  readonly by: Actor;
-  forwardedMs?: number;
-  /** Definite failure known to the gateway, or never sent. */
-  endedMs?: number;
-  /** The gateway knows its completion on a quorum. */
-  concludedMs?: number;
-  /** By voter: when the last reply that its gateway has heard was made. Kept at the conclusion. */
-  heardMs?: readonly number[];
-  /** Bytes were sent, and no answer came in time. */
-  unknownMs?: number;
-  /** The completion was given up. */
-  gaveUpMs?: number;
-  extendedMs: number;
-  readonly lapsedMs: number;
-}
-
-/** Totals of a run, to be added up. */
-export interface Counts {
-  claims: number;
-  won: number;
-  held: number;
-  split: number;
-  duplicates: number;
-  unavailable: number;
-  forwards: number;
-  /** Forwards after one that did not end in a definite failure, and successes after a success; all of them excused. */
-  repeated: number;
-  doubles: number;
-  lost: number;
-  expired: number;
-  confirmed: number;
-  /** First forwards that were not attempt 1. */
-  mislabelled: number;
-}
-
-export const noCounts = (): Counts => ({
-  claims: 0,
-  won: 0,
-  held: 0,
-  split: 0,
-  duplicates: 0,
-  unavailable: 0,
-  forwards: 0,
-  repeated: 0,
-  doubles: 0,
-  lost: 0,
-  expired: 0,
-  confirmed: 0,
-  mislabelled: 0,
-});
-
-interface Grant {
-  readonly voters: Set<number>;
-  untilMs: number;
-}
+import { spoken } from './spoken.ts';
 
 export class History implements Traffic {
   readonly violations: string[] = [];
@@ -125,28 +61,21 @@ export class History implements Traffic {
   readonly #now: () => number;
   /** Says what happens, where somebody wants to read it. */
   readonly trace: ((who: string, text: string) => void) | undefined;
-  readonly #quorum: number;
+  readonly #locks: Locks;
+  readonly #memory: Memory;
   readonly #attempts: Attempt[] = [];
   readonly #byToken = new Map<string, Attempt>();
-  readonly #grants = new Map<string, Grant>();
-  /** By token, then voter: until when the lock that was left for an unknown outcome lives there. */
-  readonly #left = new Map<string, Map<number, number>>();
-  readonly #confirmedMs = new Map<string, number>();
-  readonly #givenUp = new Set<string>();
-  readonly #claimsSent = new WeakSet<Item>();
-  readonly #saidUnknown = new Set<string>();
+  /** By gateway, then voter: when the last reply that it has heard was made. */
   readonly #heardMs = new Map<string, number[]>();
-  readonly #majorityForgotMs: number[] = [];
   #firstSuccessMs: number | undefined;
-  #grantedOnHold = false;
 
   constructor(plan: Plan, nodes: readonly VoterNode[], now: () => number, trace?: (who: string, text: string) => void) {
     this.#plan = plan;
     this.#nodes = nodes;
     this.#now = now;
     this.trace = trace;
-    this.#quorum = quorumOf(plan.voters);
-    for (const node of nodes) node.onLoss = () => this.#lossNoted();
+    this.#locks = new Locks(plan.voters, now);
+    this.#memory = new Memory(nodes, now);
   }
 
   violation(text: string): void {
@@ -162,7 +91,7 @@ export class History implements Traffic {
       case 'held':
         if (result.split) this.counts.split += 1;
         else this.counts.held += 1;
-        if (!result.split && !this.#hasOwnerSince(startedMs))
+        if (!result.split && !this.#locks.hadOwner(startedMs))
           this.violation(`5 ${by.name} was told of an owner, and there was none`);
         break;
       case 'done':
@@ -181,7 +110,7 @@ export class History implements Traffic {
   won(lease: QuorumLease, by: Actor): Attempt {
     const attempt: Attempt = { lease, by, extendedMs: lease.startedMs, lapsedMs: by.lapsedMs };
     for (const other of this.#attempts) {
-      if (this.#owns(other) && !(this.#plan.firstStart === 'trust' && this.#majorityForgot(other.lease.startedMs)))
+      if (this.#owns(other))
         this.violation(`1 ${by.name} won attempt ${lease.attempt} while ${describe(other)} is valid`);
     }
     if (lease.ballot.claims.some((claim) => claim?.status === 'done'))
@@ -201,18 +130,17 @@ export class History implements Traffic {
     this.trace?.(attempt.by.name, `FORWARD attempt ${number}`);
     if (labelled !== number) this.violation(`3 attempt ${number} was sent as ${labelled}`);
     for (const other of earlier) {
-      if (this.#owns(other) && !(this.#plan.firstStart === 'trust' && this.#majorityForgot(other.lease.startedMs)))
-        this.violation(`1 ${describe(attempt)} is forwarded while ${describe(other)} is valid`);
+      if (this.#owns(other)) this.violation(`1 ${describe(attempt)} is forwarded while ${describe(other)} is valid`);
       if (this.#concludedBefore(other, attempt))
         this.violation(`2 ${describe(attempt)} is forwarded although ${describe(other)} was done`);
       this.#checkKept(other);
-      if (number <= other.lease.attempt && !this.#isForgotten(other, other.lease.startedMs)) {
+      if (number <= other.lease.attempt && !this.#memory.isForgotten(other, other.lease.startedMs)) {
         this.violation(`3 attempt ${number} is forwarded after attempt ${other.lease.attempt}`);
       }
     }
     if (earlier.some((other) => other.endedMs === undefined)) this.counts.repeated += 1;
     if (earlier.length === 0 && number !== 1) this.counts.mislabelled += 1;
-    if (this.#plan.quiet && (earlier.length > 0 || (number !== 1 && !this.#grantedOnHold)))
+    if (this.#plan.quiet && (earlier.length > 0 || (number !== 1 && !this.#locks.grantedOnHold)))
       this.violation(`10 attempt ${number} in a quiet run`);
   }
 
@@ -282,10 +210,12 @@ export class History implements Traffic {
     }
     for (const attempt of this.#attempts) {
       if (attempt.concludedMs === undefined) continue;
-      const forgot = (voter: number): boolean =>
-        this.#nodes[voter]!.forgotAtMs.some((forgotMs) => forgotMs >= attempt.heardMs![voter]!);
-      const fine = shown.filter((answer, voter) => answer.status === 'done' || forgot(voter)).length;
-      if (fine < this.#quorum) this.violation(`7 ${describe(attempt)} was taken for done, and ${fine} voters show it`);
+      const { heardMs } = attempt;
+      const isFine = (voter: number): boolean =>
+        shown[voter]!.status === 'done' || this.#memory.hasLost(voter, heardMs![voter]!);
+      const fine = shown.filter((_, voter) => isFine(voter)).length;
+      if (fine < quorumOf(shown.length))
+        this.violation(`7 ${describe(attempt)} was taken for done, and ${fine} voters show it`);
     }
   }
 
@@ -293,31 +223,24 @@ export class History implements Traffic {
 
   sent(link: SimLink, batch: readonly Item[]): void {
     for (const item of batch) {
-      if (!('token' in item)) continue;
-      this.#checkReleased(link, item);
-      if (item.op === 'confirm' && !this.#confirmedMs.has(item.token)) this.#confirmedMs.set(item.token, this.#now());
-      if (item.op === 'extend' || item.op === 'heal') this.#checkHold(link, item.token);
-      if (item.op === 'extend') this.#extended(item.token, item.unknown);
-      if (item.op === 'complete') this.#completing(item.token);
+      if (!('token' in item) || item.op === 'sync') continue;
+      if (!this.#locks.sent(link, item))
+        this.violation(`8 ${link.gateway} sent ${item.op} to ${link.node.name} after the release`);
+      const attempt = this.#byToken.get(item.token);
+      if (attempt === undefined) continue;
+      if (item.op === 'extend' || item.op === 'heal') this.#checkHold(attempt);
+      if (item.op === 'extend') attempt.extendedMs = this.#now();
+      if (item.op === 'complete') this.#checkKept(attempt);
     }
   }
 
   ran(link: SimLink, batch: readonly Item[], answer: BatchAnswer): void {
-    const voter = link.node.index;
     batch.forEach((item, index) => {
       const given = answer.answers[index]!;
-      this.trace?.(
-        `${link.gateway}→${link.node.name}`,
-        `${spoken(item)}: ${answerSpoken(given)}${answer.held ? ' (on hold)' : ''}`,
-      );
-      if (item.op === 'admit' && item.lostWallMs > 0 && given.status === 'hello')
-        this.#majorityForgotMs.push(this.#now());
-      if (!('token' in item) || given.status !== 'ok') return;
-      if (item.op === 'claim' && answer.held) this.#grantedOnHold = true;
-      if (item.op === 'claim' || item.op === 'extend') this.#granted(item.token, voter, this.#now() + item.lockMs);
-      if (item.op === 'extend' && (item.unknown || this.#left.has(item.token)))
-        this.#leave(item.token, voter, this.#now() + item.lockMs - drift(item.lockMs));
-      if (item.op === 'complete' || item.op === 'release') this.#left.get(item.token)?.delete(voter);
+      this.trace?.(`${link.gateway}→${link.node.name}`, spoken(item, given, answer.held));
+      if (item.op === 'admit' && item.lostWallMs > 0 && given.status === 'hello') this.#memory.wentOn();
+      if ('token' in item && item.op !== 'sync' && given.status === 'ok')
+        this.#locks.ran(link.node.index, item, answer);
     });
     this.afterRan(link, batch);
   }
@@ -329,108 +252,39 @@ export class History implements Traffic {
   // ---- what the promises mean
 
   #owns(attempt: Attempt): boolean {
-    return (
-      attempt.endedMs === undefined &&
-      attempt.concludedMs === undefined &&
-      this.#protectedUntilMs(attempt) > this.#now()
-    );
-  }
-
-  /** Until when the lock is known to be kept: by the lease, or left behind on a quorum. */
-  #protectedUntilMs(attempt: Attempt): number {
-    const left = this.#left.get(attempt.lease.ballot.token);
-    if (left === undefined || left.size < this.#quorum) return attempt.lease.validUntilMs;
-    const lives = [...left.values()].sort((a, b) => b - a);
-    return Math.max(attempt.lease.validUntilMs, lives[this.#quorum - 1]!);
+    const { lease, endedMs, concludedMs } = attempt;
+    if (endedMs !== undefined || concludedMs !== undefined) return false;
+    if (this.#plan.firstStart === 'trust' && this.#memory.majorityForgot(lease.startedMs)) return false;
+    return this.#locks.protectedUntilMs(lease) > this.#now();
   }
 
   #concludedBefore(done: Attempt, later: Attempt): boolean {
-    if (done.concludedMs === undefined) return false;
-    const decisiveMs = this.#confirmedMs.get(later.lease.ballot.token) ?? later.lease.startedMs;
-    const excused = decisiveMs < done.concludedMs && this.#protectedUntilMs(done) < done.concludedMs;
-    return !excused && !this.#isForgotten(done, Math.min(...(done.heardMs ?? [])));
+    const { concludedMs, heardMs } = done;
+    if (concludedMs === undefined) return false;
+    const isSilent = this.#locks.protectedUntilMs(done.lease) < concludedMs;
+    if (isSilent && this.#locks.decisiveMs(later.lease) < concludedMs) return false;
+    return !this.#memory.isForgotten(done, Math.min(...heardMs!));
   }
 
-  /** Whether what an attempt has written since the given instant may be known to fewer than a quorum. */
-  #isForgotten(attempt: Attempt, sinceMs: number): boolean {
-    const cannotTell = attempt.by.dead || attempt.by.lapsedMs !== attempt.lapsedMs;
-    const wasCut = this.#nodes.some((node) => node.cutAtMs.some((cutMs) => cutMs >= sinceMs));
-    return (cannotTell && wasCut) || this.#majorityForgot(sinceMs);
-  }
-
-  /** Whether fewer than a quorum had their records at some time after the given instant. */
-  #majorityForgot(sinceMs: number): boolean {
-    return this.#majorityForgotMs.some((forgotMs) => forgotMs >= sinceMs);
-  }
-
-  /** A claim sent a second time, or a heal, may not follow the release that its owner has sent to the same voter. */
-  #checkReleased(link: SimLink, item: Extract<Item, { token: string }>): void {
-    const there = `${link.node.index} ${item.token}`;
-    if (item.op === 'release') this.#givenUp.add(there);
-    const puts = item.op === 'heal' || (item.op === 'claim' && this.#claimsSent.has(item));
-    if (item.op === 'claim') this.#claimsSent.add(item);
-    if (puts && this.#givenUp.has(there))
-      this.violation(`8 ${link.gateway} sent ${item.op} to ${link.node.name} after the release`);
-  }
-
-  #hasOwnerSince(startedMs: number): boolean {
-    for (const grant of this.#grants.values()) {
-      if (grant.voters.size >= this.#quorum && grant.untilMs * 1.01 >= startedMs) return true;
-    }
-    return false;
-  }
-
-  #granted(token: string, voter: number, untilMs: number): void {
-    const grant = this.#grants.get(token) ?? { voters: new Set(), untilMs: 0 };
-    grant.voters.add(voter);
-    grant.untilMs = Math.max(grant.untilMs, untilMs);
-    this.#grants.set(token, grant);
-  }
-
-  #leave(token: string, voter: number, untilMs: number): void {
-    const left = this.#left.get(token) ?? new Map<number, number>();
-    left.set(voter, untilMs);
-    this.#left.set(token, left);
-  }
-
-  #checkHold(link: SimLink, token: string): void {
-    const attempt = this.#byToken.get(token);
-    if (attempt === undefined) return;
+  #checkHold({ lease, by }: Attempt): void {
     const { maxHoldMs, budgetMs, voterTimeoutMs } = this.#plan;
-    const overMs =
-      this.#now() - (attempt.lease.startedMs + maxHoldMs + budgetMs + 3 * voterTimeoutMs + attempt.by.lapsedMs);
-    if (overMs > 0) this.violation(`8 ${link.gateway} moves its lock on ${overMs.toFixed(0)} ms after maxHold`);
-  }
-
-  #extended(token: string, unknown: boolean): void {
-    const attempt = this.#byToken.get(token);
-    if (attempt === undefined) return;
-    attempt.extendedMs = this.#now();
-    if (unknown) this.#saidUnknown.add(token);
-  }
-
-  #completing(token: string): void {
-    const attempt = this.#byToken.get(token);
-    if (attempt !== undefined) this.#checkKept(attempt);
+    const overMs = this.#now() - (lease.startedMs + maxHoldMs + budgetMs + 3 * voterTimeoutMs + by.lapsedMs);
+    if (overMs > 0) this.violation(`8 ${by.name} moves its lock on ${overMs.toFixed(0)} ms after maxHold`);
   }
 
   /** Whether an attempt that is over without an end was held on to for as long as it could be. */
   #checkKept(attempt: Attempt): void {
-    const { by, lease } = attempt;
+    const { by, lease, unknownMs } = attempt;
     const ended = attempt.endedMs ?? attempt.concludedMs ?? attempt.gaveUpMs;
-    if (ended !== undefined || by.dead || by.lapsedMs !== attempt.lapsedMs || lease.validUntilMs > this.#now()) return;
+    if (ended !== undefined || !isWatched(attempt) || lease.validUntilMs > this.#now()) return;
     const { lockTtlMs, voterTimeoutMs } = this.#plan;
-    if (attempt.unknownMs !== undefined) {
-      const due = this.#now() > attempt.unknownMs + 2 * voterTimeoutMs && by.refusedMs < attempt.unknownMs;
-      if (due && !this.#saidUnknown.has(lease.ballot.token))
+    if (unknownMs !== undefined) {
+      const isDue = this.#now() > unknownMs + 2 * voterTimeoutMs && by.refusedMs < unknownMs;
+      if (isDue && !this.#locks.saidUnknown(lease))
         this.violation(`9 ${describe(attempt)} left no word that its outcome is unknown`);
     } else if (Math.max(attempt.extendedMs, by.refusedMs) < lease.validUntilMs - lockTtlMs / 3 - 2 * voterTimeoutMs) {
       this.violation(`9 ${describe(attempt)} ran out without being extended`);
     }
-  }
-
-  #lossNoted(): void {
-    if (this.#nodes.filter((node) => node.learning).length >= this.#quorum) this.#majorityForgotMs.push(this.#now());
   }
 
   #heard(gateway: string): number[] {
@@ -438,23 +292,4 @@ export class History implements Traffic {
     this.#heardMs.set(gateway, heard);
     return heard;
   }
-}
-
-function describe(attempt: Attempt): string {
-  return `attempt ${attempt.lease.attempt} of ${attempt.by.name}`;
-}
-
-function spoken(item: Item): string {
-  const token = 'token' in item ? ` ${item.token.slice(0, 4)}` : '';
-  const attempt = 'attempt' in item ? ` attempt ${item.attempt}` : '';
-  const more =
-    item.op === 'release' && item.takeBack ? ' take back' : item.op === 'extend' && item.unknown ? ' unknown' : '';
-  return `${item.op}${token}${attempt}${more}`;
-}
-
-function answerSpoken(answer: BatchAnswer['answers'][number]): string {
-  if (answer.status === 'ok') return `ok ${answer.attempt}${answer.counted ? '' : ' not counted'}`;
-  if (answer.status === 'held') return `held by ${answer.token.slice(0, 4)} for ${answer.leftMs} ms`;
-  if (answer.status !== 'hello') return answer.status;
-  return `hello${answer.hold === '' ? '' : ` hold=${answer.hold} for ${answer.leftMs} ms`}`;
 }

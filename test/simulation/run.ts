@@ -1,10 +1,11 @@
 /** One run: a seed becomes a plan, the plan a world, and the history of that world is judged. */
 import RedlockClass from 'redlock';
 import { Application } from './application.ts';
+import type { Counts } from './counts.ts';
 import { planFor } from './draw.ts';
 import { Faults } from './faults.ts';
 import { Gateway } from './gateway.ts';
-import { History, type Counts } from './history.ts';
+import { History } from './history.ts';
 import { VoterNode } from './node.ts';
 import { Random } from './random.ts';
 import { Scheduler } from './scheduler.ts';
