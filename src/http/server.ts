@@ -114,7 +114,7 @@ export async function createServer(options: ServerOptions): Promise<EdgeServer> 
   server.on('checkExpectation', (_req, res) =>
     respond(res, own(417, 'rejected', 'an expectation that is unknown'), true),
   );
-  const connections = trackConnections(server);
+  const connections = trackConnections(server, options.clock);
   let trusted = createPeers(options.trustedProxies);
   const peers: Peers = { of: (req) => trusted.of(req), client: (req) => trusted.client(req) };
   const closing = (): boolean => draining;

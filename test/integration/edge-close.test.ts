@@ -61,6 +61,28 @@ test('B95: closing ends with the last answer, although clients keep their connec
   await closing;
 });
 
+test('a connection that was accepted just before closing began, or a request that had begun to come, is served', async () => {
+  const headers = ['X-A', '1', 'Set-Cookie', 'a', 'x-b', '2', 'Set-Cookie', 'b'];
+  const reply = { status: 200, headers, body: Buffer.from('ok') };
+  const edge = await startEdge(() => ({ kind: 'delivered', reply, attempt: 1 }));
+  const [fresh, begun, known] = [await openStream(edge.port), await openStream(edge.port), await openStream(edge.port)];
+  known.write(`${POST}ok`);
+  await known.until(/ok$/);
+  for (const stream of [begun, known]) stream.write(POST.slice(0, 30));
+  // Another exchange, so that what was sent before it has come.
+  await ask(edge.port, `${POST}ok`);
+  const closing = edge.server.close();
+  fresh.write(`${POST}ok`);
+  for (const stream of [begun, known]) stream.write(`${POST.slice(30)}ok`);
+  for (const stream of [fresh, begun, known]) {
+    const answer = await stream.rest();
+    assert.match(answer, /^HTTP\/1\.1 200 OK\r\n/);
+    assert.equal(answer.match(/connection: close/gi)?.length, 1);
+    assert.equal(answer.match(/set-cookie: [ab]\r\n/gi)?.length, 2);
+  }
+  await closing;
+});
+
 test('an answer that was on its way when closing began does not keep its connection', async () => {
   const edge = await startEdge();
   const connection = await openConnection(edge.port);

@@ -39,7 +39,16 @@ export function soonAfter(ops: readonly string[], kinds: readonly FaultKind[]): 
 }
 
 export function minorityAway(random: Random, scale: Scale): Fault[] {
-  return Array.from({ length: random.integer(0, (scale.voters - 1) / 2) }, (_, voter) => ({
+  return away(random, scale, random.integer(0, (scale.voters - 1) / 2));
+}
+
+export function oneAway(random: Random, scale: Scale): Fault[] {
+  return away(random, scale, 1);
+}
+
+/** Gone before the first copy comes, until everything is calm. */
+function away(random: Random, scale: Scale, count: number): Fault[] {
+  return Array.from({ length: count }, (_, voter) => ({
     ...fault(random, scale, 'kill', { atMs: scale.beginsMs - 5 }),
     voter,
     lengthMs: scale.calmAtMs,

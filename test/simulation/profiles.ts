@@ -6,6 +6,7 @@ import { crowded, lasting, lastMinute, mixed, tireless, troubled, willing } from
 import {
   minorityAway,
   oneAfterAnother,
+  oneAway,
   oneByOne,
   oneVoterUnextended,
   restartedTwice,
@@ -77,6 +78,20 @@ export const PROFILES: readonly Profile[] = [
     patience: [3, 4],
     application: willing,
     faults: minorityAway,
+  },
+  // Only asked for by name: twenty copies at one instant over four gateways, one voter away.
+  {
+    ...ordinary,
+    name: 'twenty at once',
+    weight: 0,
+    quiet: true,
+    trust: 1,
+    gateways: [4, 4],
+    copies: [20, 20],
+    spread: [[0, 0]],
+    patience: [3, 4],
+    application: willing,
+    faults: oneAway,
   },
   // Voters restart empty one after another, each after the one before is whole again: no lock may be lost. One copy, so
   // that its lock begins on every voter: one that begins on a bare quorum is lost with any of its voters.

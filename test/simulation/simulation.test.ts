@@ -20,6 +20,12 @@ for (const [voters, runs] of [
   });
 }
 
+test('twenty copies at one instant over four gateways, one of three voters away: one forward, attempt 1, nobody left behind', async () => {
+  const { found, counts } = await explore({ voters: 3, profile: 'twenty at once', firstSeed: 1, runs: 500 });
+  assert.deepEqual(found, []);
+  assert.equal(counts.forwards, 500);
+});
+
 test('a seed is one schedule, alone and among others', async () => {
   const traceOf = async (seed: number): Promise<string[]> => {
     const lines: string[] = [];
