@@ -152,6 +152,8 @@ export async function createServer(options: ServerOptions): Promise<EdgeServer> 
 
   const close = async (): Promise<void> => {
     draining = true;
+    // What has been connected and not been accepted yet would be reset with the port.
+    await new Promise<void>((resolve) => options.clock.soon(resolve));
     await app.close();
     passage.close();
   };
