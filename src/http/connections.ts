@@ -42,7 +42,11 @@ export function trackConnections(server: Server, clock: Clock): Connections {
     const on = carried.get(socket);
     if (!on || on.open.size > 0 || socket.bytesRead > on.read || endless.has(socket)) return;
     const freshMs = socket.bytesRead === 0 ? on.sinceMs + FRESH_MS - clock.now() : 0;
-    if (freshMs > 0) socket.once('close', clock.timer(freshMs, () => closeIfIdle(socket)));
+    if (freshMs > 0)
+      socket.once(
+        'close',
+        clock.timer(freshMs, () => closeIfIdle(socket)),
+      );
     else socket.destroy();
   };
   server.on('connection', (socket: Socket) => {
