@@ -6,6 +6,8 @@ import type { Gateway } from '../../src/demo/gateway.ts';
 
 export interface Balancer extends AsyncDisposable {
   readonly url: string;
+  /** Who gets new connections now. */
+  readonly ready: ReadonlySet<Gateway>;
   /** Connections that a gateway did not take although it was thought to be ready. */
   refused(): number;
 }
@@ -52,6 +54,7 @@ export async function startBalancer(gateways: readonly Gateway[]): Promise<Balan
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    ready,
     refused: () => refused,
     async [Symbol.asyncDispose]() {
       over = true;
