@@ -16,7 +16,7 @@ FROM ${BASE}
 # The heap takes half of the container's memory limit, the rest is for what lies outside of it: bodies, code, the
 # young generation, which Node would let grow.
 ENV NODE_ENV=production \
-    NODE_OPTIONS="--max-old-space-size-percentage=50 --max-semi-space-size=1"
+    NODE_OPTIONS="--max-old-space-size-percentage=50 --max-semi-space-size=4"
 WORKDIR /app
 COPY --from=build --chown=0:0 /src/dist/ ./
 COPY --chown=0:0 LICENSE ./

@@ -45,8 +45,9 @@ Checked at the start and at every reload; each message names both settings and t
 - \`upstream.timeout\` + \`claims.budget\` + 1 s ≤ \`claims.lockTtl\`, unless \`claims.relyOnWatchdog: true\`: the lock outlives an ordinary exchange even when its renewal fails.
 - \`upstream.timeout\` < \`claims.maxHold\`, \`upstream.headersTimeout\` ≤ \`upstream.timeout\`, \`drain.delay\` < \`drain.grace\`.
 - \`redis.nodes\`: 1, 3, 5 or 7, no two the same; with them \`service\` is required.
+- A route with \`mode: async\` needs \`queue.url\`, and neither observes nor takes deliveries apart (\`elements\`). \`queue.backoff.first\` ≤ \`queue.backoff.max\`.
 - A route has either \`sender\` or \`verify\`; no two routes have the same name or path; \`inFlight.wait\` is shorter than the sender's time limit, and \`retention\` no shorter than the sender retries.
-- \`limits.body\`, also that of a route, ≤ \`limits.memory\`.
+- \`limits.body\`, also that of a route, ≤ \`limits.memory\`; half of it on a route with \`elements\`.
 
 A delivery is answered within \`inFlight.wait\` + 2 × \`claims.budget\` + \`upstream.maxWait\` + \`upstream.timeout\` + 3 × \`redis.timeout\`.`;
 

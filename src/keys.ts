@@ -3,8 +3,10 @@
  * that nobody has verified yet: the sender's preset has made sure whose it is, and here it is bounded what a
  * flood of such deliveries can cause. Redirects are not followed: they could lead anywhere.
  */
-import { Agent, request as send } from 'undici';
+import type { Agent, request } from 'undici';
 import type { Clock, Events, KeyRequest, SenderKeys } from './core/ports.ts';
+
+type AskOptions = NonNullable<Parameters<typeof request>[1]>;
 
 /** From the question to the last byte of the answer; a sender waits little longer for its own. */
 const TIMEOUT_MS = 3_000;
@@ -25,17 +27,24 @@ export function createSenderKeys(
   events: Pick<Events, 'warn'>,
   connect: { readonly ca?: string } = {},
 ): SenderKeys & AsyncDisposable {
-  const agent = new Agent({
-    connections: MAX_OPEN,
-    connect: { ...connect, timeout: TIMEOUT_MS },
-    headersTimeout: TIMEOUT_MS,
-    bodyTimeout: TIMEOUT_MS,
-    maxResponseSize: MAX_BYTES,
-  });
+  // Loaded by the first question: few senders publish their keys.
+  let agent: Agent | undefined;
   const kept = new Map<string, { readonly text: string; readonly untilMs: number }>();
   const failed = new Map<string, number>();
   const open = new Map<string, Promise<string | undefined>>();
   let visits = 0;
+
+  const send = async (url: string, options: AskOptions) => {
+    const undici = await import('undici');
+    agent ??= new undici.Agent({
+      connections: MAX_OPEN,
+      connect: { ...connect, timeout: TIMEOUT_MS },
+      headersTimeout: TIMEOUT_MS,
+      bodyTimeout: TIMEOUT_MS,
+      maxResponseSize: MAX_BYTES,
+    });
+    return await undici.request(url, { ...options, dispatcher: agent });
+  };
 
   /** The body of an answer with success. */
   const read = async ({ url, question }: KeyRequest): Promise<string | undefined> => {
@@ -49,7 +58,7 @@ export function createSenderKeys(
         body: JSON.stringify(question),
         headers: { 'content-type': 'application/json' },
       };
-      const { statusCode, body } = await send(url, { ...asked, dispatcher: agent, signal: late.signal });
+      const { statusCode, body } = await send(url, { ...asked, signal: late.signal });
       const text = await body.text();
       if (statusCode >= 200 && statusCode <= 299) return text;
       events.warn('a sender did not hand out what it publishes', { origin, status: statusCode });
@@ -89,7 +98,7 @@ export function createSenderKeys(
       return text !== undefined;
     },
     async [Symbol.asyncDispose]() {
-      await agent.destroy();
+      await agent?.destroy();
     },
   };
 }

@@ -11,6 +11,7 @@ import { configJsonSchema } from './config/json-schema.ts';
 import { reloadOnChange } from './config/reload.ts';
 import { summary } from './config/summary.ts';
 import { operate, type Asked } from './operator/command.ts';
+import { bar, dlq, type AskedOfDlq } from './operator/dlq.ts';
 import { senders } from './senders/index.ts';
 
 const usage = `hookonce lets each webhook through once.
@@ -23,6 +24,7 @@ Commands:
   schema     print the JSON Schema of the configuration, for editors
   explain    say what is known of an event, and what a delivery of it would now be: explain ROUTE ID…
   forget     have the next delivery of an event processed again: forget ROUTE ID…
+  dlq        dead letters of async mode: dlq list, dlq show ID, dlq replay ID…, dlq discard ID…
   demo       show the main job on this machine, with a storm of deliveries
   version    print the version
   help       print this
@@ -30,10 +32,14 @@ Commands:
 Options:
   --config FILE   default: $HOOKONCE_CONFIG, else /etc/hookonce/config.yaml
   --key KEY       explain, forget: the event's Hookonce-Key, instead of its ids
-  --json          explain, forget: answer in JSON
-  --force         forget: even while an attempt is running`;
+  --json          explain, forget, dlq: answer in JSON
+  --force         forget: even while an attempt is running; dlq replay: even if it has been done since
+  --all           dlq replay, discard: all of them; or a part of them by
+  --route NAME, --status CODE, --key KEY
+  --limit N       dlq list: at most so many
+  --body          dlq show: the body alone, byte for byte`;
 
-type Command = (configPath: string, asked: Omit<Asked, 'command'>) => Promise<number>;
+type Command = (configPath: string, asked: Omit<Asked, 'command'>, dlq: AskedOfDlq) => Promise<number>;
 
 const commands = new Map<string, Command>([
   ['serve', serve],
@@ -41,6 +47,7 @@ const commands = new Map<string, Command>([
   ['schema', async () => say(JSON.stringify(configJsonSchema(senders.keys()), null, 2))],
   ['explain', async (path, asked) => await ask(path, { ...asked, command: 'explain' })],
   ['forget', async (path, asked) => await ask(path, { ...asked, command: 'forget' })],
+  ['dlq', async (path, _, asked) => await deadLetters(path, asked)],
   ['demo', demo],
   ['version', async () => say(manifest.version)],
   ['help', async () => say(usage)],
@@ -56,13 +63,18 @@ async function main(args: string[]): Promise<number> {
       key: { type: 'string' },
       json: { type: 'boolean', default: false },
       force: { type: 'boolean', default: false },
+      route: { type: 'string' },
+      status: { type: 'string' },
+      limit: { type: 'string' },
+      all: { type: 'boolean', default: false },
+      body: { type: 'boolean', default: false },
     } as const;
     parsed = parseArgs({ args, allowPositionals: true, options });
   } catch (error) {
     return misused((error as Error).message.split('\n')[0]!);
   }
   const { values, positionals } = parsed;
-  const { key, json, force } = values;
+  const { key, json, force, status, limit, all, body } = values;
   const name = values.help ? 'help' : values.version ? 'version' : (positionals[0] ?? 'serve');
   const command = commands.get(name);
   if (command === undefined) {
@@ -72,17 +84,21 @@ async function main(args: string[]): Promise<number> {
   const [, route, ...ids] = positionals;
   const asks = name === 'explain' || name === 'forget';
   if (asks && route === undefined) return misused(`${name} needs the name of a route, and the ids of an event`);
-  if (!asks && route !== undefined) return misused(`${name} takes no argument ${route}`);
-  if ((!asks && (key !== undefined || json)) || (name !== 'forget' && force))
+  const letters = name === 'dlq';
+  if (!asks && !letters && route !== undefined) return misused(`${name} takes no argument ${route}`);
+  const ofLetters = all || body || [values.route, status, limit].some((value) => value !== undefined);
+  if (
+    (!asks && !letters && (key !== undefined || json)) ||
+    (name !== 'forget' && !letters && force) ||
+    (!letters && ofLetters)
+  )
     return misused(`${name} takes no such option`);
   if (values.config === '') return misused('--config needs the name of a file');
-  return await command(values.config ?? (process.env['HOOKONCE_CONFIG'] || '/etc/hookonce/config.yaml'), {
-    route: route ?? '',
-    ids,
-    key,
-    json,
-    force,
-  });
+  return await command(
+    values.config ?? (process.env['HOOKONCE_CONFIG'] || '/etc/hookonce/config.yaml'),
+    { route: route ?? '', ids, key, json, force },
+    { words: positionals.slice(1), route: values.route, status, key, limit, all, force, json, body },
+  );
 }
 
 /** Runs until SIGTERM or SIGINT, then ends what is in flight. A second signal ends the process at once. */
@@ -124,6 +140,24 @@ async function ask(configPath: string, asked: Asked): Promise<number> {
   const connect = async () => await (await import('./app.ts')).openOperator(config, systemClock);
   const { code, text } = await operate(asked, config, connect);
   return code === 2 ? misused(text) : say(text) || code;
+}
+
+/** Over a connection to the queue of its own; the voters are asked for what has been done since, where they can be. */
+async function deadLetters(configPath: string, asked: AskedOfDlq): Promise<number> {
+  const { loaded } = read(configPath);
+  if (!loaded.ok) return complain(configPath, loaded.complaints);
+  const { config } = loaded;
+  if (!config.queue) return misused('queue: none: without async mode there are no dead letters');
+  const connect = async () => await (await import('./app.ts')).openDeadLetters(config, systemClock);
+  const shows = process.stderr.isTTY;
+  const progress = (done: number, total: number): void => {
+    if (shows) process.stderr.write(`\r${bar(done, total)}${done === total ? '\n' : ''}`);
+  };
+  const { code, text, raw } = await dlq(asked, connect, progress);
+  if (raw !== undefined) await new Promise<void>((written) => process.stdout.write(raw, () => written()));
+  else if (code === 2) return misused(text);
+  else say(text);
+  return code;
 }
 
 async function demo(): Promise<number> {

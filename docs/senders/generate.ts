@@ -40,8 +40,8 @@ const notes = `## For all of them
 
 - **Bytes, never text.** Signatures are checked over the body as it came, before anything is parsed. Several secrets may be configured at once, for rotation; several signatures in one delivery are all looked at.
 - **Timestamps** are checked on both sides of now. \`tolerance\` of the route sets another window where the sender has one.
-- **Batches.** A delivery with several events is one event for the gateway, named by all of them in their order. The same events cut into other deliveries are new: the application must know them by their own ids.
-- **What is not signed can be changed** by whoever has seen a delivery. Where the signature does not cover the id, a captured delivery can come again under a fresh one; \`replayGuard: 7d\` remembers what was handled by its content, and answers such a copy like a duplicate, with \`Hookonce-Replay: true\`. Leave it off where the sender means two events by two equal bodies.
+- **Batches.** A delivery with several events is one event for the gateway, named by all of them in their order. The same events cut into other deliveries are new: the application must know them by their own ids. Where the page says so, \`elements: each\` makes each of them an event of its own: [deliveries with several events](../batches.md).
+- **What is not signed can be changed** by whoever has seen a delivery. Where the signature does not cover the id, a captured delivery can come again under a fresh one; \`replayGuard: 7d\` remembers what was handled by its content, and answers such a copy like a duplicate, with \`Hookonce-Replay: true\`. It is on where never two events of a sender have one content (Linear, Mailgun, PayPal, Razorpay), and off where the sender may mean two events by two equal bodies: of those the second would be lost.
 - **The same id with another body** is a duplicate all the same. \`fingerprint: refuse\` answers it 422, \`fingerprint: forward\` takes it for an event of its own; \`hookonce_other_bodies_total\` counts. Not for senders that count their attempts or renew a time in the body: HubSpot, LINE, Coinbase Commerce, Intercom, Linear, Notion.
 - **Without an identity** a delivery is refused, or what the page says. \`identity: {missing: reject | forward | bodyHash}\` decides otherwise; \`hookonce_identity_missing_total\` counts.`;
 
@@ -80,12 +80,14 @@ export function configuration(sender: Sender): string {
     ...(signature.scheme === 'none' ? [] : [`    secrets: [{file: /etc/hookonce/secrets/${name}}]`]),
     ...(usesUrl(signature) ? [`    publicUrl: https://hooks.example.com/webhooks/${name}`] : []),
     ...(handshake?.token ? [`    handshake: {token: {file: /etc/hookonce/secrets/${name}-verify-token}}`] : []),
-    ...(sender.replayedBy === undefined ? [] : ['    # replayGuard: 7d']),
+    ...(sender.replayedBy === undefined || sender.guarded ? [] : ['    # replayGuard: 7d']),
+    ...(sender.elements === undefined ? [] : ['    # elements: each']),
+    ...(sender.ordering === undefined ? [] : ['    # ordering: {}']),
   ].join('\n');
 }
 
 function factsOf(sender: Sender): [string, string][] {
-  const { signature, identity, notCovered, handshake, successStatus, timeLimitMs, replayedBy } = sender;
+  const { signature, identity, notCovered, handshake, successStatus, timeLimitMs, replayedBy, guarded } = sender;
   const missing = { reject: 'refused with 400', forward: 'forwarded without a claim', bodyHash: 'named by its body' };
   return [
     ['signature', ruleInWords(signature)],
@@ -93,12 +95,27 @@ function factsOf(sender: Sender): [string, string][] {
     ['timestamp', windows(signature)],
     ['an event is named by', identityInWords(sender)],
     ['a delivery without that', missing[identity.missing]],
-    ['`replayGuard`', replays[replayedBy ?? 'none']],
+    ...elementsInWords(sender),
+    ...orderInWords(sender),
+    [
+      '`replayGuard`',
+      `${replays[replayedBy ?? 'none']}${replayedBy ? `; ${guarded ? 'on' : 'off'} unless said otherwise` : ''}`,
+    ],
     ['a duplicate is answered', String(successStatus)],
     ['the sender waits', time(timeLimitMs) ?? 'not published'],
     ['it tries again', retries(sender) === 'never' ? 'never' : `for ${retries(sender)}`],
     ['handshake', handshake?.title ?? 'none'],
   ];
+}
+
+function elementsInWords({ elements }: Sender): [string, string][] {
+  return elements === undefined ? [] : [['`elements: each`', 'takes deliveries apart: [how](../batches.md)']];
+}
+
+function orderInWords({ ordering }: Sender): [string, string][] {
+  if (ordering === undefined) return [];
+  const resource = ordering.resource.map(partInWords).join(' and ');
+  return [['`ordering: {}`', `[in order](../ordering.md): of ${resource}, by ${partInWords(ordering.version)}`]];
 }
 
 const replays = {

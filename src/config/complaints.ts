@@ -103,12 +103,14 @@ interface Definition {
   readonly innerType?: z.ZodType;
   readonly element?: z.ZodType;
   readonly shape?: Readonly<Record<string, z.ZodType>>;
+  readonly options?: readonly z.ZodType[];
 }
 
-/** What is inside of optional, default and the like. */
+/** What is inside of optional, default and the like; of several forms, the one that has names. */
 function unwrap(schema: z.ZodType | undefined): Definition {
   const here = (schema?.def ?? {}) as Definition;
-  return here.innerType === undefined ? here : unwrap(here.innerType);
+  const inside = here.innerType ?? here.options?.find((option) => 'shape' in option.def);
+  return inside === undefined ? here : unwrap(inside);
 }
 const elementOf = (here: Definition) => here.element;
 const shapeOf = (here: Definition) => here.shape ?? {};

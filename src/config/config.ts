@@ -1,6 +1,8 @@
 /** What the program runs with: checked, complete, immutable. Durations in ms, sizes in bytes. */
 import type { Route } from '../core/route.ts';
+import type { LedgerConfig } from './ledger.ts';
 import type { RedisNode } from './nodes.ts';
+import type { QueueConfig } from './queue.ts';
 
 export interface Config {
   readonly service: string;
@@ -33,6 +35,8 @@ export interface Config {
     readonly prefix: string;
     /** 1, 3, 5 or 7 of them; none: the embedded voter. */
     readonly nodes: readonly RedisNode[];
+    /** The voters until now, while they change; a node that stays is in both. Empty: no change is under way. */
+    readonly previous: readonly RedisNode[];
   };
   readonly claims: {
     readonly lockTtlMs: number;
@@ -50,6 +54,10 @@ export interface Config {
   readonly unmatched: 'proxy' | 'reject';
   /** Addresses and networks in CIDR form. */
   readonly trustedProxies: readonly string[];
+  /** Undefined: no route is in async mode. */
+  readonly queue?: QueueConfig | undefined;
+  /** Undefined: the voters alone decide. */
+  readonly ledger?: LedgerConfig | undefined;
   readonly readiness: { readonly requireQuorum: boolean };
   readonly drain: {
     /** How long deliveries are still taken after the signal to stop. */
@@ -57,6 +65,13 @@ export interface Config {
     /** From the signal to the end at the latest. */
     readonly graceMs: number;
   };
+  readonly tracing: {
+    /** `http://host:port` or `https://host:port`; undefined: no traces. */
+    readonly otlp: string | undefined;
+    /** 0 to 1. */
+    readonly sample: number;
+  };
+  readonly metrics: { readonly openMetrics: boolean };
   readonly log: { readonly level: 'trace' | 'debug' | 'info' | 'warn' | 'error' | 'fatal' | 'silent' };
 }
 

@@ -14,7 +14,7 @@ export function duration(min: string, max = longestTimer) {
   return quantity({ form: durationForm, ...writtenDuration }, parseDuration, formatDuration, min, max);
 }
 
-/** A duration, or `off`, which is undefined. */
+/** A duration, or `off`. */
 export function durationOrOff(min: string, max = longestTimer) {
   const written = duration(min, max);
   const told = { pattern: `${writtenDuration.pattern}|^off$`, examples: ['off', '7d'] };
@@ -22,7 +22,7 @@ export function durationOrOff(min: string, max = longestTimer) {
     .string({ error: `${durationForm}, or off` })
     .meta(told)
     .transform((text, context) => {
-      if (text === 'off') return undefined;
+      if (text === 'off') return text;
       const parsed = written.safeParse(text);
       if (parsed.success) return parsed.data;
       for (const { message } of parsed.error.issues)

@@ -1,5 +1,6 @@
 /** What of a new configuration a running gateway takes over. */
 import { isDeepStrictEqual } from 'node:util';
+import type { Route } from '../core/route.ts';
 import type { Config } from './config.ts';
 
 /** The settings that do not wait for a restart, as the file names them. Everything else does. */
@@ -16,11 +17,25 @@ export function takeOver(
   const { routes, unmatched, trustedProxies, limits, readiness, drain, log } = next;
   const { maxInFlight, maxWaiting, maxWaitMs, maxProxied } = next.upstream;
   const config: Config = {
-    ...{ ...running, routes, unmatched, trustedProxies, limits, readiness, drain, log },
+    ...{
+      ...running,
+      routes: running.queue ? routes : routes.map(inSync),
+      unmatched,
+      trustedProxies,
+      limits,
+      readiness,
+      drain,
+      log,
+    },
     admin: { ...running.admin, token: next.admin.token },
     upstream: { ...running.upstream, maxInFlight, maxWaiting, maxWaitMs, maxProxied },
   };
-  return { config, waiting: differences(config, next).map(asWritten) };
+  return { config, waiting: [...new Set(differences(config, next).map(asWritten))] };
+}
+
+/** Without a queue, which only a restart brings, a route stays in sync mode. */
+function inSync({ async: _, ...route }: Route): Route {
+  return route;
 }
 
 /** The paths at which two configurations differ, sections opened and lists not. */
@@ -38,4 +53,4 @@ function isSection(value: unknown): value is object {
 }
 
 /** Inside the program durations and sizes carry their unit in their name. */
-const asWritten = (path: string): string => path.replace(/(Ms|Bytes)$/, '');
+const asWritten = (path: string): string => path.replace(/(Ms|Bytes)$/, '').replace(/^queue\.target.*/, 'queue.url');

@@ -3,9 +3,11 @@ import type { Sender } from '../core/sender.ts';
 import { complainAbout, describe, Findings } from './complaints.ts';
 import type { Config } from './config.ts';
 import { allowed } from './fields.ts';
-import { compileNodes } from './nodes.ts';
+import { checkLedger, compileLedger } from './ledger.ts';
+import { checkChange, compileNodes, type NodeList, type RedisNode } from './nodes.ts';
+import { compileQueue } from './queue.ts';
 import { compileRoutes } from './routes.ts';
-import { checkRouteBodies, checkRules } from './rules.ts';
+import { checkAsyncRoutes, checkRouteBodies, checkRules } from './rules.ts';
 import { configSchema, nodeSchema, type Settings } from './schema.ts';
 import { routeSchema } from './schema-route.ts';
 import { readToken, type Source } from './secrets.ts';
@@ -51,17 +53,28 @@ export function loadConfig(source: Source, senders: ReadonlyMap<string, Sender>)
     Math.floor(source.memoryLimit === undefined ? memoryWithoutLimit : source.memoryLimit / 5);
   const maxProxied = standing.upstream?.maxProxied ?? Math.floor((source.memoryLimit ?? GiB) / bytesOfStream);
 
-  const rawNodes = isMapping(raw['redis']) ? raw['redis']['nodes'] : undefined;
-  const nodes = compileNodes(standingItems(rawNodes, nodeSchema), listOf(rawNodes).length, source, findings);
+  const rawRedis = isMapping(raw['redis']) ? raw['redis'] : {};
+  const voters = (list: NodeList): RedisNode[] => {
+    const written = listOf(rawRedis[list]);
+    const items = standingItems(written, nodeSchema);
+    return compileNodes(list, items, written.length, source, findings, raw['ledger'] === undefined);
+  };
+  const [nodes, previous] = [voters('nodes'), voters('previous')];
+  if (nodes.length === listOf(rawRedis['nodes']).length) checkChange(nodes, previous, findings);
   const routes = compileRoutes(standingItems(raw['routes'], routeSchema), claims, source, senders, findings);
   const adminToken = standing.admin?.token && readToken(standing.admin.token, source, ['admin', 'token'], findings);
+  const queue = standing.queue && compileQueue(standing.queue, source, findings);
+  const ledger =
+    standing.ledger && compileLedger(standing.ledger, listOf(rawRedis['nodes']).length > 0, source, findings);
+  checkLedger(routes, raw['ledger'] !== undefined, ledger, standing, findings);
+  checkAsyncRoutes(routes, raw['queue'] !== undefined, standing, source.memoryLimit, findings);
   checkRules(standing, memoryBytes, findings);
-  checkRouteBodies(routes, memoryBytes, findings);
+  checkRouteBodies(routes, standing.limits?.body, memoryBytes, findings);
 
   if (!whole.success || findings.complaints.length > 0) return { ok: false, complaints: findings.complaints };
   return {
     ok: true,
-    config: assemble(whole.data, { memoryBytes, maxProxied, adminToken }, nodes, routes),
+    config: assemble(whole.data, { memoryBytes, maxProxied, adminToken, queue, ledger }, { nodes, previous }, routes),
     warnings: findings.warnings,
   };
 }
@@ -72,11 +85,18 @@ function isMapping(value: unknown): value is Readonly<Record<string, unknown>> {
 
 function assemble(
   settings: Settings,
-  found: { readonly memoryBytes: number; readonly maxProxied: number; readonly adminToken: string | undefined },
-  nodes: Config['redis']['nodes'],
+  found: {
+    readonly memoryBytes: number;
+    readonly maxProxied: number;
+    readonly adminToken: string | undefined;
+    readonly queue: Config['queue'];
+    readonly ledger: Config['ledger'];
+  },
+  voters: Pick<Config['redis'], 'nodes' | 'previous'>,
   routes: Config['routes'],
 ): Config {
   const { upstream, limits, redis, claims, drain } = settings;
+  const { otlp, sample } = settings.tracing;
   return {
     service: settings.service ?? 'hookonce',
     listen: settings.listen,
@@ -100,7 +120,7 @@ function assemble(
       headersBytes: limits.headers,
       inFlight: limits.inFlight,
     },
-    redis: { timeoutMs: redis.timeout, prefix: redis.prefix, nodes },
+    redis: { timeoutMs: redis.timeout, prefix: redis.prefix, ...voters },
     claims: {
       lockTtlMs: claims.lockTtl,
       budgetMs: claims.budget,
@@ -115,8 +135,12 @@ function assemble(
     routes,
     unmatched: settings.unmatched,
     trustedProxies: settings.trustedProxies,
+    queue: found.queue,
+    ledger: found.ledger,
     readiness: settings.readiness,
     drain: { delayMs: drain.delay, graceMs: drain.grace },
+    tracing: { otlp: otlp && `${otlp.scheme}://${otlp.name}`, sample },
+    metrics: settings.metrics,
     log: settings.log,
   };
 }

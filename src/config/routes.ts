@@ -1,18 +1,19 @@
 /** Routes as the core sees them, compiled from what is written and what is known of the sender. */
-import type { Key } from '../core/delivery.ts';
 import type { IdentityRule } from '../core/identify.ts';
 import type { Route } from '../core/route.ts';
 import type { Sender } from '../core/sender.ts';
 import { describe, type Findings, type Path } from './complaints.ts';
+import { elementRule, namedByElements } from './elements-rule.ts';
 import { identityRule } from './identity-rule.ts';
 import { nearest } from './nearest.ts';
+import { orderRule } from './order-rule.ts';
 import { inFlightWait, retention, warnOfEarlyLastRetry, type ClaimsSettings } from './route-times.ts';
 import { comparable, pathProblem } from './route-path.ts';
-import type { SecretRef } from './fields.ts';
+import { readSecrets, secretNames } from './route-secrets.ts';
 import type { RouteSettings } from './schema-route.ts';
-import { nameOf, readSecret, type Source } from './secrets.ts';
+import type { Source } from './secrets.ts';
 import type { Written } from './standing.ts';
-import { senderOptions } from './sender-options.ts';
+import { replayGuard, senderOptions } from './sender-options.ts';
 import { secretDecoder, signatureRule } from './verify-rule.ts';
 
 /** What a route takes from its sender; a route with `verify` brings its own, and nothing is known beyond. */
@@ -23,7 +24,11 @@ type Basis = Pick<
   | 'decodeSecret'
   | 'handshake'
   | 'replayedBy'
+  | 'guarded'
+  | 'elements'
+  | 'ordering'
   | 'successStatus'
+  | 'onlyStatus'
   | 'timeLimitMs'
   | 'retryHorizonMs'
   | 'lastRetryMs'
@@ -63,7 +68,8 @@ function compileRoute(
 
   const basis = basisOf(route, at, senders, findings);
   if (basis === undefined) return undefined;
-  const identity = identityRule(route.identity, basis.identity, at, findings);
+  const elements = elementRule(route, basis, at, findings);
+  const identity = identityRule(route.identity, namedByElements(route, elements) ?? basis.identity, at, findings);
   const secrets = readSecrets(route, basis, at, source, findings);
   const options = senderOptions(route, basis, at, source, findings);
   if (claims !== undefined) warnOfEarlyLastRetry(route.name, basis, claims, at, findings);
@@ -73,6 +79,8 @@ function compileRoute(
       'nothing is stopped on this route, and deliveries with a wrong signature are forwarded too',
     );
   if (identity === undefined) return undefined;
+  const waitMs = inFlightWait(route.inFlight.wait, basis, at, findings);
+  const retentionMs = retention(route.retention, basis, claims, at, findings);
   return {
     name: route.name,
     path: route.path,
@@ -80,22 +88,31 @@ function compileRoute(
     secrets,
     secretNames: secretNames(route.secrets),
     ...options,
+    ...replayGuard(route, basis, retentionMs),
     identity,
+    ...(elements && { elements }),
     ...(route.verify?.over === 'decoded' && { signatureOver: 'decoded' }),
     ...limitsOf(route),
     inFlight: {
       policy: route.inFlight.policy,
-      waitMs: inFlightWait(route.inFlight.wait, basis, at, findings),
+      waitMs,
       maxWaiters: route.inFlight.maxWaiters,
     },
     ...(route.fingerprint === 'ignore' ? {} : { fingerprint: route.fingerprint }),
+    ...orderRule(route, basis.ordering, at, findings),
     onUnavailable: route.onUnavailable,
     duplicateReply: route.duplicate.reply,
     successStatus: route.duplicate.status ?? basis.successStatus,
     completeOn: route.completeOn,
-    retentionMs: retention(route.retention, basis, claims, at, findings),
+    retentionMs,
     ...(route.observe && { observe: true }),
+    ...(route.mode === 'async' && { async: { acceptedStatus: acceptedStatus(route, basis) } }),
   };
+}
+
+/** In async mode: 202, unless it is known, or written, what the sender takes for success. */
+function acceptedStatus({ duplicate }: RouteSettings, { successStatus, onlyStatus }: Basis): number {
+  return duplicate.status ?? (onlyStatus === true || successStatus !== 200 ? successStatus : 202);
 }
 
 /** Only what there is. */
@@ -140,40 +157,6 @@ function basisOf(
     findings.complain([...at, 'sender'], `found ${describe(route.sender, [])}; needs ${hint}`);
   }
   return sender;
-}
-
-function readSecrets(route: RouteSettings, basis: Basis, at: Path, source: Source, findings: Findings): Key[] {
-  const where = [...at, 'secrets'];
-  if (basis.signature.scheme === 'none') {
-    if (route.secrets.length > 0)
-      findings.complain(
-        where,
-        route.verify
-          ? 'found secrets, but verify.scheme is none; needs a scheme that uses them, or no secrets'
-          : `found secrets, but ${basis.title} are not signed; needs none`,
-      );
-    const unsigned = route.verify ? [...at, 'verify', 'scheme'] : [...at, 'sender'];
-    findings.warn(unsigned, `${route.verify ? 'none' : route.sender}: anybody who can reach the gateway can post here`);
-    return [];
-  }
-  if (route.secrets.length === 0)
-    findings.complain(where, 'found nothing; needs at least one reference, {file: /path/to/secret} or {env: NAME}');
-  return route.secrets.flatMap((ref, i) => {
-    const text = readSecret(ref, source, [...where, i], findings);
-    if (text === undefined) return [];
-    const key = basis.decodeSecret(text);
-    if (typeof key !== 'string') return [key];
-    findings.complain([...where, i], `the secret in ${nameOf(ref)} ${key}`);
-    return [];
-  });
-}
-
-/** What secrets are called in metrics: the last part of the reference; all of it where that would be said of two. */
-function secretNames(refs: readonly SecretRef[]): string[] {
-  const short = refs.map(({ file, env }) => (file === undefined ? env! : file.slice(file.lastIndexOf('/') + 1)));
-  return refs.map(
-    ({ file }, i) => (short.filter((name) => name === short[i]).length > 1 ? file : undefined) ?? short[i]!,
-  );
 }
 
 function unique(

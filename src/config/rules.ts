@@ -80,18 +80,56 @@ export function checkRules(settings: Standing, memoryBytes: number, findings: Fi
   }
 }
 
+/** Of a job's body, while it is read and handed on. */
+const COPIES = 4;
+
+/** What is accepted has to lie somewhere. */
+export function checkAsyncRoutes(
+  routes: readonly Pick<Route, 'name' | 'async' | 'observe'>[],
+  hasQueue: boolean,
+  { queue, upstream, limits }: Standing,
+  memoryLimit: number | undefined,
+  findings: Findings,
+): void {
+  for (const { name, async, observe } of routes) {
+    if (!async) continue;
+    if (!hasQueue)
+      findings.complain(['queue'], `found nothing, but route ${name} has mode: async; needs the url of the queue`);
+    if (observe === true)
+      findings.complain(['routes'], `found observe: true with mode: async on route ${name}; needs mode: sync`);
+  }
+  const memory = queue && limits ? COPIES * queue.concurrency * limits.body : 0;
+  if (queue && limits && memoryLimit !== undefined && memory > memoryLimit / 2)
+    findings.warn(
+      ['queue', 'concurrency'],
+      `${queue.concurrency} jobs with bodies of ${formatSize(limits.body)} (limits.body) would take ${formatSize(memory)} of the container's ${formatSize(memoryLimit)}; lower one of them`,
+    );
+  if (queue && upstream && queue.concurrency > upstream.maxInFlight)
+    findings.warn(
+      ['queue', 'concurrency'],
+      `${queue.concurrency} is more than upstream.maxInFlight (${upstream.maxInFlight}): jobs will wait for a place`,
+    );
+}
+
 /** A route whose largest body never fits would refuse it for ever, as if for lack of room. */
 export function checkRouteBodies(
-  routes: readonly Pick<Route, 'name' | 'limits'>[],
+  routes: readonly Pick<Route, 'name' | 'limits' | 'elements'>[],
+  general: number | undefined,
   memoryBytes: number,
   findings: Findings,
 ): void {
-  for (const { name, limits } of routes) {
+  for (const { name, limits, elements } of routes) {
     const body = limits?.bodyBytes;
     if (body !== undefined && body > memoryBytes)
       findings.complain(
         ['limits', 'memory'],
         `found ${formatSize(memoryBytes)} with limits.body ${formatSize(body)} of route ${name}; needs at least one body`,
+      );
+    const apart = body ?? general;
+    if (elements !== undefined && apart !== undefined && apart <= memoryBytes && 2 * apart > memoryBytes)
+      findings.complain(
+        ['limits', 'memory'],
+        `found ${formatSize(memoryBytes)} with limits.body ${formatSize(apart)} and elements of route ${name}; needs at least two bodies, as it came and as it is forwarded`,
       );
   }
 }

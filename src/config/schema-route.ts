@@ -1,55 +1,14 @@
 /** One route, as written. */
 import * as z from 'zod';
+import { orderingSchema } from './schema-order.ts';
 import { count, duration, durationOrOff, headerName, matching, oneOf, secretRef, section, size } from './fields.ts';
+import { verify } from './schema-verify.ts';
 
-const affix = () => z.string().max(64);
-
-const verify = section({
-  scheme: z
-    .enum(['hmac-sha256', 'hmac-sha1', 'hmac-sha512', 'ed25519', 'ecdsa-p256', 'token', 'none'])
-    .describe(
-      'How deliveries are signed. ed25519 and ecdsa-p256: the secrets are public keys. token: the header repeats the secret, and nothing is signed. none: anybody may post.',
-    ),
-  key: z
-    .enum(['text', 'hex', 'base64'])
-    .default('text')
-    .describe('How the secret of an HMAC is written: its bytes as they are, or encoded.'),
-  header: headerName().optional().describe('Header that holds the signature.'),
-  encoding: z.enum(['hex', 'base64']).default('hex').describe('How the signature is written.'),
-  prefix: affix().default('').describe('Text before the signature, such as sha256=.'),
-  separator: affix()
-    .min(1)
-    .optional()
-    .describe('Text between several items in the header; without it the whole value is one.'),
-  signed: z
-    .string()
-    .min(1)
-    .max(256)
-    .default('{body}')
-    .describe('What is signed: text around {body}, {timestamp}, {id}, {method} and {url}.'),
-  over: z
-    .enum(['wire', 'decoded'])
-    .default('wire')
-    .describe(
-      'Which body is signed: as it comes, or without its Content-Encoding (gzip, deflate, br; limits.body holds for it too).',
-    ),
-  id: headerName().optional().describe('Header of the signed message id, where signed names {id}.'),
-  timestamp: section({
-    header: headerName().optional().describe('Header that holds the time of signing.'),
-    prefix: affix()
-      .min(1)
-      .optional()
-      .describe('Instead of a header: text before the time among the items of the signature header, such as t=.'),
-    unit: z.enum(['s', 'ms']).default('s').describe('Seconds or milliseconds since 1970.'),
-    tolerance: duration('1s').prefault('5m').describe('Largest distance from now, to either side.'),
-  })
-    .optional()
-    .describe('Time of signing, where signed names {timestamp}.'),
-});
+const pointer = (pattern: RegExp) => matching(pattern, 'a JSON pointer such as /data/id');
 
 const identityPart = section({
   header: headerName().optional().describe('Header that names the event.'),
-  json: matching(/^(\/([^~/]|~[01])*)+$/, 'a JSON pointer such as /data/id')
+  json: pointer(/^(\/([^~/]|~[01])*)+$/)
     .optional()
     .describe('JSON pointer into the body.'),
   form: z.string().min(1).max(256).optional().describe('Field of a form-encoded body.'),
@@ -71,6 +30,28 @@ const identity = section({
     ),
   scope: z.enum(['route']).default('route').describe('Within what a name is unique.'),
 });
+
+const elements = z
+  .union(
+    [
+      z.enum(['whole', 'each']),
+      section({
+        at: pointer(/^(\/([^~/]|~[01])*)*$/).describe(
+          'JSON pointer to the list of events; an empty text for the body itself.',
+        ),
+        id: z
+          .array(pointer(/^(\/([^~/]|~[01])*)+$/))
+          .min(1)
+          .max(16)
+          .describe('JSON pointers from each element to what names it; all of them together.'),
+      }),
+    ],
+    { error: 'whole, each, or a mapping of at (a JSON pointer to the list) and id (JSON pointers from its elements)' },
+  )
+  .describe(
+    'A delivery with several events is one event (whole, the default), or each of its elements is one: those that were handled are left out of what is forwarded. each: where the sender is known to say what names them. {at: /items, id: [/id]}: the list, and what names its elements.',
+  )
+  .meta({ examples: ['each', { at: '/items', id: ['/id'] }] });
 
 const duplicate = section({
   reply: z
@@ -129,6 +110,12 @@ export const routeSchema = section({
     .max(16)
     .default([])
     .describe('Signing secrets, by reference; any of them may have signed.'),
+  mode: z
+    .enum(['sync', 'async'])
+    .default('sync')
+    .describe(
+      'sync: the sender gets the answer of the application. async: the delivery is put in the queue and answered 202, and handed to the application afterwards.',
+    ),
   publicUrl: z
     .string()
     .max(2048)
@@ -141,24 +128,32 @@ export const routeSchema = section({
     .describe("Largest distance of the signature's timestamp from now. Default: what is known of the sender."),
   handshake: handshake.optional().describe('How the sender makes sure of the endpoint.'),
   replayGuard: durationOrOff('1s', '3650d')
-    .prefault('off')
+    .optional()
     .describe(
-      'For how long content that was handled is not forwarded again under another id, which the signature does not cover.',
+      'For how long content that was handled is not forwarded again under another id, which the signature does not cover. Default: as long as events are remembered where never two events of the sender have one content, otherwise off.',
     ),
   identity: identity.optional().describe('What names an event. Default: what is known of the sender.'),
+  elements: elements.optional(),
   fingerprint: z
     .enum(['ignore', 'refuse', 'forward'])
     .default('ignore')
     .describe(
       'An event that was handled comes again with another body: a duplicate all the same, answered 422, or forwarded as an event of its own. Not for senders that count their attempts in the body.',
     ),
+  ordering: orderingSchema
+    .optional()
+    .describe(
+      'Events of one resource are forwarded one at a time, and an older one not after a newer one. Off unless it is there; {} takes what is known of the sender.',
+    ),
   duplicate: duplicate.prefault({}).describe('How duplicates are answered.'),
   inFlight: inFlight.prefault({}).describe('What happens to copies of an event in flight.'),
   limits: limits.prefault({}).describe('Limits of this route alone.'),
   onUnavailable: z
-    .enum(['reject', 'forward'])
+    .enum(['reject', 'forward', 'ledger'])
     .default('reject')
-    .describe('Without a quorum of Redis nodes: answer 503, or forward although it may be a duplicate.'),
+    .describe(
+      'Without a quorum of Redis nodes: answer 503, forward although it may be a duplicate, or let the ledger decide alone.',
+    ),
   completeOn: z
     .array(count(300, 599))
     .max(300)
@@ -178,5 +173,4 @@ export const routeSchema = section({
 }).meta(oneOf('sender', 'verify'));
 
 export type RouteSettings = z.output<typeof routeSchema>;
-export type VerifySettings = z.output<typeof verify>;
 export type IdentitySettings = z.output<typeof identity>;

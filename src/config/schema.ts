@@ -1,8 +1,11 @@
 /** The configuration file: every setting, its default, and what it is for. Strict: an unknown name is an error. */
 import * as z from 'zod';
 import { address } from './address.ts';
-import { count, duration, filePath, matching, network, secretRef, section, size } from './fields.ts';
+import { count, duration, filePath, matching, network, oneOf, secretRef, section, size } from './fields.ts';
+import { ledgerSchema } from './schema-ledger.ts';
+import { queueSchema } from './schema-queue.ts';
 import { routeSchema } from './schema-route.ts';
+import { metricsSchema, tracingSchema } from './schema-telling.ts';
 import { upstreamSchema } from './schema-upstream.ts';
 
 const host = () => matching(/^[^\s/]{1,255}$/, 'an IP address or a host name').prefault('0.0.0.0');
@@ -39,11 +42,23 @@ const limits = section({
     .describe('Deliveries that are unanswered at the same time, waiting ones included; more are answered 503.'),
 });
 
-export const nodeSchema = section({
-  url: address(
+const redisAddress = () =>
+  address(
     { redis: 6379, rediss: 6379 },
     'a URL without user and password: use username, and password: {file: …} or {env: …}',
-  ).describe('Address of one independent Redis: redis://host:port, or rediss://host:port for TLS.'),
+  );
+
+export const nodeSchema = section({
+  url: redisAddress()
+    .optional()
+    .describe('Address of one independent Redis: redis://host:port, or rediss://host:port for TLS.'),
+  cluster: z
+    .array(redisAddress())
+    .min(1)
+    .optional()
+    .describe(
+      'In place of url: some members of one Redis Cluster, which as a whole is one of the nodes. It finds the others by itself.',
+    ),
   username: matching(/^[^\s]{1,128}$/, 'the name of a Redis user')
     .optional()
     .describe('ACL user; without one the default user.'),
@@ -55,7 +70,7 @@ export const nodeSchema = section({
   })
     .optional()
     .describe('TLS settings of a rediss:// node.'),
-});
+}).meta(oneOf('url', 'cluster'));
 
 const redis = section({
   timeout: duration('10ms', '1m').prefault('100ms').describe('Deadline of one round trip to one node.'),
@@ -67,6 +82,12 @@ const redis = section({
     .default([])
     .describe(
       '1, 3, 5 or 7 independent Redis nodes. None: claims live in the memory of this one process, for trials only.',
+    ),
+  previous: z
+    .array(nodeSchema)
+    .default([])
+    .describe(
+      'Only while redis.nodes changes: the nodes until now. A claim then needs a majority of both lists, and the new ones learn from these.',
     ),
 });
 
@@ -139,7 +160,7 @@ export const configSchema = section({
     'a name such as payments/orders: lower-case letters, digits and . _ / - inside',
   )
     .optional()
-    .describe('Gateways with the same name share events. Required with redis.nodes.'),
+    .describe('Gateways with the same name share events. Required with redis.nodes and with ledger.'),
   listen: listen.prefault({}).describe('Where senders reach the gateway.'),
   admin: admin.prefault({}).describe('Where probes, metrics and operators reach it.'),
   upstream: upstreamSchema.prefault({}).describe('The application.'),
@@ -159,8 +180,12 @@ export const configSchema = section({
     .describe(
       'Proxies in front of the gateway. What others say in X-Forwarded-* is dropped then; without any it goes on as it came, and the gateway itself believes none of it.',
     ),
+  queue: queueSchema.optional().describe('The queue of routes in async mode.'),
+  ledger: ledgerSchema.optional().describe('A PostgreSQL table that has the final word on claims.'),
   readiness: readiness.prefault({}).describe('When /readyz says yes.'),
   drain: drain.prefault({}).describe('How the gateway stops.'),
+  tracing: tracingSchema.prefault({}).describe('Traces of deliveries.'),
+  metrics: metricsSchema.prefault({}).describe('What /metrics looks like.'),
   log: log.prefault({}).describe('Logging.'),
 });
 

@@ -10,12 +10,9 @@ import { describe, type Findings, type Path } from './complaints.ts';
 import type { RouteSettings } from './schema-route.ts';
 import { readSecret, type Source } from './secrets.ts';
 
-type Ways = Pick<Sender, 'title' | 'signature' | 'handshake' | 'replayedBy'>;
+type Ways = Pick<Sender, 'title' | 'signature' | 'handshake'>;
 
-type Options = Pick<
-  Route,
-  'signature' | 'publicUrl' | 'handshake' | 'handshakeToken' | 'handshakeReveal' | 'replayGuard'
->;
+type Options = Pick<Route, 'signature' | 'publicUrl' | 'handshake' | 'handshakeToken' | 'handshakeReveal'>;
 
 /** Only what there is: a route without any of these has no such field. */
 export function senderOptions(route: RouteSettings, ways: Ways, at: Path, source: Source, findings: Findings): Options {
@@ -35,10 +32,17 @@ export function senderOptions(route: RouteSettings, ways: Ways, at: Path, source
     ...(ways.handshake === undefined ? {} : { handshake: ways.handshake }),
     ...(token === undefined ? {} : { handshakeToken: textSecret(token) as Extract<Key, Buffer> }),
     ...(route.handshake?.reveal === true ? { handshakeReveal: true } : {}),
-    ...(route.replayGuard === undefined
-      ? {}
-      : { replayGuard: { of: ways.replayedBy ?? 'body', windowMs: route.replayGuard } }),
   };
+}
+
+/** What is written, or what is known of the sender: then for as long as its events are remembered. */
+export function replayGuard(
+  { replayGuard: written }: RouteSettings,
+  { replayedBy = 'body', guarded = false }: Pick<Sender, 'replayedBy' | 'guarded'>,
+  retentionMs: number,
+): Pick<Route, 'replayGuard'> {
+  const windowMs = written ?? (guarded ? retentionMs : 'off');
+  return windowMs === 'off' ? {} : { replayGuard: { of: replayedBy, windowMs } };
 }
 
 function compilePublicUrl(

@@ -9,6 +9,12 @@ export function summary(config: Config, warnings: readonly string[]): string {
     `service ${config.service}, claims on ${nodes === '' ? 'the embedded voter' : nodes}`,
     `application ${config.upstream.url}, answers within ${formatDuration(config.upstream.timeoutMs)}`,
     `bodies up to ${formatSize(config.limits.bodyBytes)}, ${formatSize(config.limits.memoryBytes)} in all`,
+    ...(config.queue
+      ? [`queue ${config.queue.target.kind} ${config.queue.target.name}, ${config.queue.attempts} attempts`]
+      : []),
+    ...(config.ledger
+      ? [`ledger ${config.ledger.name}, database ${config.ledger.database}; without it: ${config.ledger.onDown}`]
+      : []),
     ...config.routes.map(
       (route) =>
         `route ${route.name}: ${route.path} from ${route.sender}, secrets: ${route.secrets.length}, remembered for ${formatDuration(route.retentionMs)}`,

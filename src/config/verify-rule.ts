@@ -5,7 +5,7 @@ import type { TimestampRule } from '../core/signature-timestamp.ts';
 import { templateProblem } from '../core/signed-template.ts';
 import type { SignatureRule } from '../core/verify.ts';
 import type { Findings, Path } from './complaints.ts';
-import type { VerifySettings } from './schema-route.ts';
+import type { VerifySettings } from './schema-verify.ts';
 
 /** What turns the route's secrets into keys. */
 export function secretDecoder({ scheme, key }: VerifySettings): (text: string) => Key | string {

@@ -9,7 +9,8 @@ const MAX_STORED_REPLY = 4 * 1024;
 
 export function completionOf(route: Route, delivery: Verified, reply: AppReply, trail: Trail): Completion {
   const stored = route.duplicateReply === 'stored' ? storedReply(reply) : undefined;
-  const kept = { status: reply.status, traceId: trail.traceId ?? '', reply: stored };
+  const { traceId = '', spanId } = trail;
+  const kept = { status: reply.status, traceId, ...(spanId !== undefined && { spanId }), reply: stored };
   return asksForBody(route) ? { ...kept, fingerprint: fingerprintOf(delivery) } : kept;
 }
 

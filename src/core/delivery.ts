@@ -10,6 +10,7 @@
 
 import type { KeyObject } from 'node:crypto';
 import type { Share } from './memory.ts';
+import type { DeliveryTrace } from './ports.ts';
 
 /** Header lines exactly as they came: name, value, name, value… Case, order and repeats are kept. */
 export type RawHeaders = readonly string[];
@@ -37,6 +38,8 @@ export interface Received {
   readonly peer?: Peer | undefined;
   /** The memory that it holds. */
   readonly share?: Share | undefined;
+  /** Where traces are exported. */
+  readonly trace?: DeliveryTrace | undefined;
 }
 
 /** What a route's secret became: bytes that both sides know, or a key that only checks. One is never taken for the other. */
@@ -83,6 +86,8 @@ export interface Done {
   readonly wallMs: number;
   /** Trace id of the attempt that completed it, empty without one. */
   readonly traceId: string;
+  /** Of that attempt's delivery in the trace; undefined where traces are not exported. */
+  readonly spanId?: string | undefined;
   /** `undefined`: nothing was stored; `'omitted'`: it was larger than 4 KiB. */
   readonly reply: StoredReply | 'omitted' | undefined;
   /** Of the body with which it was handled, where the route asks for it (`fingerprintOf`). */
@@ -130,8 +135,12 @@ export type Outcome =
   | { readonly kind: 'unreachable'; readonly message: string; readonly attempt: number; readonly timedOut?: true }
   /** Bytes were sent, no answer came: the application may or may not have acted. */
   | { readonly kind: 'uncertain'; readonly how: 'timeout' | 'headers_timeout' | 'reset'; readonly attempt: number }
-  /** No quorum of voters, or a key that the sender publishes could not be had. */
-  | { readonly kind: 'unavailable' }
+  /** No quorum of voters, or a key that the sender publishes could not be had; or the `queue` did not take it. */
+  | { readonly kind: 'unavailable'; readonly why?: 'queue' }
+  /** In async mode: it lies in the queue. `attempt` 0: without a claim. */
+  | { readonly kind: 'accepted'; readonly attempt: number }
+  /** The application has taken a newer version of the same resource: the event is done, and was not forwarded. */
+  | { readonly kind: 'stale'; readonly attempt: number }
   | { readonly kind: 'overloaded'; readonly limit: 'memory' | 'in_flight' | 'waiting' };
 
 export type OutcomeKind = Outcome['kind'];
@@ -142,7 +151,10 @@ export interface Trail {
   attempt?: number;
   claimMs?: number;
   upstreamMs?: number;
+  /** `3/5`, as in the header `Hookonce-Elements`. */
+  elements?: string;
   traceId?: string;
+  spanId?: string;
   /** What would have become of it, and why, on a route that only observes. */
   observed?: OutcomeKind;
   reason?: string;

@@ -14,7 +14,13 @@ export function requestFor(
   const marks = lease === undefined ? ['Hookonce-Claim', 'none'] : ['Hookonce-Attempt', String(lease.attempt)];
   if (lease?.memorySinceMs !== undefined)
     marks.push('Hookonce-Memory-Since', String(Math.ceil(lease.memorySinceMs / 1000)));
-  return marked(route, delivery, key?.id, marks);
+  if (lease?.stale !== undefined) marks.push('Hookonce-Stale', lease.stale);
+  const { portion } = lease ?? {};
+  if (portion === undefined) return marked(route, delivery, key?.id, marks);
+  marks.push('Hookonce-Elements', `${portion.kept}/${portion.of}`);
+  const request = marked(route, delivery, key?.id, marks);
+  const { body } = portion;
+  return body === undefined ? request : { ...request, headers: without(request.headers, /^content-encoding$/i), body };
 }
 
 /** On a route that only observes: what would have been stopped goes on, verified or not, and `would` says as what. */
@@ -36,10 +42,12 @@ function marked(route: Route, received: Received, key: string | undefined, marks
 }
 
 /** Nobody else may speak in the gateway's name. */
-export function withoutOwn(headers: RawHeaders): string[] {
+export const withoutOwn = (headers: RawHeaders): string[] => without(headers, /^hookonce-/i);
+
+function without(headers: RawHeaders, names: RegExp): string[] {
   const kept: string[] = [];
   for (let i = 0; i + 1 < headers.length; i += 2) {
-    if (!/^hookonce-/i.test(headers[i]!)) kept.push(headers[i]!, headers[i + 1]!);
+    if (!names.test(headers[i]!)) kept.push(headers[i]!, headers[i + 1]!);
   }
   return kept;
 }

@@ -27,8 +27,7 @@ export function findEvent(service: string, routes: readonly Route[], given: Give
     if (!/^[\w-]{22}$/.test(given.key)) return 'a key has 22 letters, digits, - and _, as in the header Hookonce-Key';
     return { route, key: { id: given.key } as DeliveryKey, named: [] };
   }
-  const { identity } = route;
-  const parts: readonly IdentityPart[] = [...identity.parts, ...(identity.bodyHash ? [{ from: 'body' } as const] : [])];
+  const parts = partsOf(route);
   const titles = parts.map(titleOf);
   if (!titles.every((title) => title !== undefined))
     return `route ${route.name} names events in more than one way: give the key, as in the header Hookonce-Key`;
@@ -44,6 +43,12 @@ export function findEvent(service: string, routes: readonly Route[], given: Give
     key: keyOf(service, route.name, all),
     named: all.map(({ kind }, index) => `${titles[index]}${KINDS[kind] ?? ''}`),
   };
+}
+
+/** What an event is named by: on a route that claims each element of a delivery, what names an element. */
+function partsOf({ identity, elements }: Route): readonly IdentityPart[] {
+  if (elements && 'each' in elements) return elements.each.map((part) => ({ from: 'json', ...part }));
+  return [...identity.parts, ...(identity.bodyHash ? [{ from: 'body' } as const] : [])];
 }
 
 /** Of JSON, the type is part of the name. */

@@ -2,18 +2,33 @@
  * The spine: verify → identify → claim → deliver. It reads like section 3 of the design; what each step
  * means is in its own file. Handled failures are outcomes; an exception here is a bug.
  */
+import { accept, acceptance, acceptUnclaimed } from './accept.ts';
 import { authenticate } from './authenticate.ts';
 import type { Background } from './background.ts';
 import { completionOf, hasSameBody } from './completion.ts';
 import { decoded } from './content.ts';
 import type { AppReply, DeliveryKey, Outcome, Received, Rejected, Trail, Verified } from './delivery.ts';
+import { claimsFor } from './elements-claims.ts';
 import { requestFor } from './forward.ts';
 import { contentKey, identify, readsBody } from './identify.ts';
 import type { InFlight, Led } from './in-flight.ts';
+import { drop, inOrder, isDropped, overtaken } from './in-order.ts';
 import { Watchdog, type HoldTimes } from './lease.ts';
-import type { AppRequest, AppResult, Claims, Clock, Events, Lease, SenderKeys, Upstream } from './ports.ts';
+import type {
+  AppRequest,
+  AppResult,
+  Claims,
+  Clock,
+  Completion,
+  Events,
+  Lease,
+  SenderKeys,
+  Upstream,
+  VersionStore,
+} from './ports.ts';
 import { GuardedClaims } from './replay-guard.ts';
 import { completes, type Route } from './route.ts';
+import type { Queue } from './queue.ts';
 import { settle } from './settle.ts';
 import { rejected } from './signature-items.ts';
 
@@ -29,51 +44,68 @@ export interface Gate {
   readonly times: HoldTimes;
   readonly inFlight: InFlight;
   readonly background: Background;
+  /** Undefined: no route is in async mode. */
+  readonly queue?: Pick<Queue, 'enqueue'> | undefined;
+  /** Undefined: there is no order. */
+  readonly versions?: VersionStore | undefined;
 }
 
 /** One delivery on a route. `trail` is filled in as the delivery goes along, for its report. */
 export async function handle(gate: Gate, route: Route, received: Received, trail: Trail): Promise<Outcome> {
   const verified = await authenticate(gate, route, received);
   if ('kind' in verified) return verified;
-  const key = nameOf(gate, route, await readable(route, verified));
+  const legible = await readable(route, verified);
+  const key = nameOf(gate, route, legible);
   if (key === undefined) return await deliverUnclaimed(gate, route, verified, undefined, trail);
   if ('kind' in key) return key;
   trail.key = key.id;
 
-  const outcome = await deliverOnce(gate, route, verified, key, trail);
+  const claims = claimsFor(gate, route, legible, key, trail);
+  if (claims === undefined) return { kind: 'overloaded', limit: 'memory' };
+  const outcome = await deliverOnce({ ...gate, claims }, route, verified, legible, key, trail);
   if (outcome.kind !== 'duplicate' || outcome.replay || hasSameBody(route, outcome.done, verified)) return outcome;
-  return await deliverOther(gate, route, verified, trail);
+  return await deliverOther(gate, route, verified, legible, trail);
 }
 
-/** As the leader of the event's copies, or as one that waits for it. */
+/** As the leader of the event's copies, or as one that waits for it. `legible`: the same, with a body that can be read. */
 async function deliverOnce(
   gate: Gate,
   route: Route,
   delivery: Verified,
+  legible: Verified,
   key: DeliveryKey,
   trail: Trail,
 ): Promise<Outcome> {
   const guarded = guardReplays(gate, route, delivery);
+  // In async mode it is the work that is done in order.
+  const ordered = route.async ? guarded : inOrder(guarded, gate.claims, route, legible);
   return await gate.inFlight.pass(
     key,
     route,
-    async (forwarding) => await lead(guarded, route, delivery, key, trail, forwarding),
+    async (forwarding) => await lead(ordered, route, delivery, key, trail, forwarding),
   );
 }
 
 /** An id that was handled with another body: a mistake of the sender, or an event in its own right. */
-async function deliverOther(gate: Gate, route: Route, delivery: Verified, trail: Trail): Promise<Outcome> {
+async function deliverOther(
+  gate: Gate,
+  route: Route,
+  delivery: Verified,
+  legible: Verified,
+  trail: Trail,
+): Promise<Outcome> {
   gate.events.otherBody(route.name);
   if (route.fingerprint === 'refuse') return rejected('other_body', 'this event was handled before, with another body');
   const key = identify({ ...route.identity, bodyHash: true }, gate.service, route.name, delivery);
   if ('kind' in key) return key;
   trail.key = key.id;
-  return await deliverOnce(gate, route, delivery, key, trail);
+  return await deliverOnce(gate, route, delivery, legible, key, trail);
 }
 
 /** The delivery with a body in which its name can be read, as far as that is possible. */
 async function readable(route: Route, delivery: Verified): Promise<Verified> {
-  if (delivery.decode === undefined || !readsBody(route.identity.parts)) return delivery;
+  const reads = route.elements !== undefined || route.ordering !== undefined || readsBody(route.identity.parts);
+  if (delivery.decode === undefined || !reads) return delivery;
   const read = await decoded(delivery);
   return 'kind' in read ? delivery : read;
 }
@@ -113,16 +145,19 @@ async function lead(
   const claim = await gate.claims.claim(key, route.retentionMs);
   trail.claimMs = gate.clock.now() - startedMs;
   switch (claim.kind) {
-    case 'won':
+    case 'won': {
       forwarding();
-      return ended(gate, route, delivery, await deliver(gate, route, delivery, claim.lease, trail), trail);
+      const onward = route.async ? accept : deliver;
+      return ended(gate, route, delivery, await onward(gate, route, delivery, claim.lease, trail), trail);
+    }
     case 'done':
       if (claim.replay) gate.events.replayBlocked(route.name);
       return { kind: 'ended', outcome: { ...claim, kind: 'duplicate' }, done: claim.done };
     case 'held':
       return claim;
     case 'unavailable':
-      if (route.onUnavailable === 'reject') return { kind: 'ended', outcome: { kind: 'unavailable' }, done: undefined };
+      if (route.onUnavailable !== 'forward')
+        return { kind: 'ended', outcome: { kind: 'unavailable' }, done: undefined };
       forwarding();
       return ended(gate, route, delivery, await deliverUnclaimed(gate, route, delivery, key, trail), trail);
   }
@@ -130,24 +165,36 @@ async function lead(
 
 /** With success, the copies that waited are told what a duplicate is told. */
 function ended(gate: Gate, route: Route, delivery: Verified, outcome: Outcome, trail: Trail): Led {
-  if (outcome.kind !== 'delivered') return { kind: 'ended', outcome, done: undefined };
-  const done = { ...completionOf(route, delivery, outcome.reply, trail), wallMs: gate.clock.wall() };
-  return { kind: 'ended', outcome, done };
+  const completion = completionBy(outcome, route, delivery, trail);
+  if (completion === undefined) return { kind: 'ended', outcome, done: undefined };
+  return { kind: 'ended', outcome, done: { ...completion, wallMs: gate.clock.wall() } };
 }
 
-/** Forwards under a lease that was won, and settles it. The watchdog has stopped before anything is settled. */
+/** Undefined: the event is not done by this. */
+function completionBy(outcome: Outcome, route: Route, delivery: Verified, trail: Trail): Completion | undefined {
+  if (outcome.kind === 'delivered') return completionOf(route, delivery, outcome.reply, trail);
+  if (outcome.kind === 'accepted') return acceptance(route, delivery, trail);
+  return outcome.kind === 'stale' ? overtaken(route, delivery, trail) : undefined;
+}
+
+/**
+ * Forwards under a lease that was won, and settles it. The watchdog has stopped before anything is settled.
+ * `event`: what the application is told as the event's key, where the lease is on another half of it.
+ */
 export async function deliver(
   gate: Gate,
   route: Route,
   delivery: Verified,
   lease: Lease,
   trail: Trail,
+  event: DeliveryKey = lease.key,
 ): Promise<Outcome> {
+  if (isDropped(gate, route, lease)) return await drop(gate, route, delivery, lease, trail);
   const { attempt } = lease;
   trail.attempt = attempt;
   const heldSinceMs = gate.clock.now();
   const watchdog = new Watchdog(gate.claims, lease, gate.times, gate.clock, gate.events);
-  const result = await gate.upstream.send(requestFor(route, delivery, lease.key, lease), () => lease.mayStart());
+  const result = await gate.upstream.send(requestFor(route, delivery, event, lease), () => lease.mayStart());
   await watchdog.stop();
   if (attempt > 1 && result.kind !== 'never-sent') gate.events.attemptRepeated(route.name);
 
@@ -176,6 +223,8 @@ async function deliverUnclaimed(
   key: DeliveryKey | undefined,
   trail: Trail,
 ): Promise<Outcome> {
+  gate.events.unclaimed(route.name, key === undefined ? 'no_identity' : 'no_quorum');
+  if (route.async) return await acceptUnclaimed(gate, route, delivery, key, trail);
   return await sendUnclaimed(gate, route, requestFor(route, delivery, key, undefined), trail);
 }
 

@@ -1,6 +1,7 @@
 /** Where the key comes from: which parts of a delivery name its event, and what becomes of them. */
 import { createHash } from 'node:crypto';
 import { allHeaders, type DeliveryKey, type Rejected, type Verified } from './delivery.ts';
+import { digest, utf8 } from './digest.ts';
 import { formField } from './form-field.ts';
 import { formatPointer, type JsonPointer } from './json-pointer.ts';
 import { jsonLookup, type JsonLookup } from './json-value.ts';
@@ -42,7 +43,17 @@ export interface ElementPart {
 
 /** One part as it was found. The kind is part of the name: header `1`, JSON `1` and JSON `"1"` are three names. */
 export interface Found {
-  readonly kind: 'header' | 'string' | 'number' | 'form' | 'signed-id' | 'body' | 'absent' | 'replay';
+  readonly kind:
+    | 'header'
+    | 'string'
+    | 'number'
+    | 'form'
+    | 'signed-id'
+    | 'body'
+    | 'absent'
+    | 'replay'
+    | 'resource'
+    | 'versions';
   readonly bytes: Buffer;
 }
 
@@ -90,15 +101,18 @@ export function readsBody(parts: readonly IdentityPart[]): boolean {
   );
 }
 
-/** Every value with its length before it: they cannot run into each other. */
 export function keyOf(service: string, route: string, found: readonly Found[]): DeliveryKey {
-  const hash = createHash('sha256');
-  for (const bytes of [utf8(service), utf8(route), ...found.flatMap((part) => [utf8(part.kind), part.bytes])]) {
-    const length = Buffer.alloc(4);
-    length.writeUInt32BE(bytes.length);
-    hash.update(length).update(bytes);
-  }
-  return { id: hash.digest().subarray(0, 16).toString('base64url') } as DeliveryKey;
+  const parts = [utf8(service), utf8(route), ...found.flatMap((part) => [utf8(part.kind), part.bytes])];
+  return { id: digest(parts) } as DeliveryKey;
+}
+
+/** Each part for itself, whatever the others are; undefined where it cannot be read. */
+export function readEach(parts: readonly IdentityPart[], delivery: Verified): (Found[] | undefined)[] {
+  const json = jsonLookup(delivery.body);
+  return parts.map((part) => {
+    const found = findParts([part], delivery, json);
+    return typeof found === 'string' ? undefined : found;
+  });
 }
 
 /** All parts in their order, or what is wrong with the first that does not name anything. */
@@ -157,12 +171,21 @@ function elements(list: JsonPointer, each: readonly ElementPart[], json: JsonLoo
   if (count === 0) return `a list with elements at ${formatPointer(list)} of a JSON body is missing`;
   const found: Found[] = [];
   for (let i = 0; i < count; i += 1) {
-    for (const { pointer, optional } of each) {
-      const one = jsonPart(json, [...list, String(i), ...pointer]);
-      if (typeof one !== 'string') found.push(one);
-      else if (optional === true) found.push(absent);
-      else return one;
-    }
+    const element = elementName(each, json, [...list, String(i)]);
+    if (typeof element === 'string') return element;
+    found.push(...element);
+  }
+  return found;
+}
+
+/** What names the element that lies at `at`, or what is missing. */
+export function elementName(each: readonly ElementPart[], json: JsonLookup, at: JsonPointer = []): Found[] | string {
+  const found: Found[] = [];
+  for (const { pointer, optional } of each) {
+    const one = jsonPart(json, [...at, ...pointer]);
+    if (typeof one !== 'string') found.push(one);
+    else if (optional === true) found.push(absent);
+    else return one;
   }
   return found;
 }
@@ -182,5 +205,3 @@ export function text(kind: Found['kind'], value: string | undefined, name: strin
   if (value.includes('\ufffd')) return `${name} is not valid text`;
   return { kind, bytes: Buffer.from(value, 'utf16le') };
 }
-
-const utf8 = (value: string): Buffer => Buffer.from(value, 'utf8');

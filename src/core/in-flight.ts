@@ -92,6 +92,7 @@ export class InFlight {
     } finally {
       room.led = false;
       room.forwarding = false;
+      room.blockedBy = led?.kind === 'held' ? led.of : undefined;
       if (led?.kind === 'held') room.learn(led.leftMs);
       else this.#ended(room, led);
     }
@@ -136,7 +137,10 @@ export class InFlight {
     for (let pauseMs = FIRST_PEEK_MS; ; pauseMs = Math.min(1.5 * pauseMs, LAST_PEEK_MS)) {
       await this.#clock.sleep(pauseMs);
       if (room.waiting === 0) return;
-      const standing = await this.#claims.peek(room.key);
+      const { key, blockedBy } = room;
+      const standing = await this.#claims.peek(blockedBy ?? key);
+      // What stood in the way is over; what has become of the event itself only a claim tells.
+      if (blockedBy && standing.kind === 'done') return;
       switch (standing.kind) {
         case 'free':
           // Other processes see it free at the same time: not all at once.

@@ -1,12 +1,35 @@
 /** What is known of an event, and what was done about it, in words for whoever is on call. */
-import type { DoneView, Forecast, Forgetting } from './operator.ts';
+import type { DoneView, Explanation, Forecast, Forgetting } from './operator.ts';
 import type { Route } from './route.ts';
 
 type Rules = Pick<Route, 'inFlight' | 'onUnavailable' | 'observe'>;
 
-export function forecastInWords(forecast: Forecast, route: Rules): string {
+function forecastInWords(forecast: Forecast, route: Rules): string {
   const observed = route.observe === true ? ' The route only observes: it is forwarded all the same.' : '';
   return `A delivery would now be ${wouldBe(forecast, route)}.${observed}`;
+}
+
+/** What a delivery would find; of an event in async mode, also how the work on it stands. */
+export function summaryInWords({ forecast, work }: Pick<Explanation, 'forecast' | 'work'>, route: Rules): string {
+  return [forecastInWords(forecast, route), ...(work ? [workInWords(work)] : [])].join(' ');
+}
+
+function workInWords(work: Forecast): string {
+  switch (work.kind) {
+    case 'duplicate':
+      return `The work on it is done: ${doneInWords(work)}, attempt ${work.attempt}.`;
+    case 'forwarded':
+      return work.attempt === 1
+        ? 'The work on it has not begun.'
+        : `The work on it is not done: attempt ${work.attempt - 1} ended without success; the next comes from the queue, or is to be replayed (hookonce dlq list).`;
+    case 'in-progress':
+      return work.unknown
+        ? `The application was handed it and has not answered in time; its lock runs out in ${span(work.leftMs)}.`
+        : 'The work on it is under way.';
+    case 'unavailable':
+    case 'split':
+      return 'Too few voters agree on how the work on it stands.';
+  }
 }
 
 function wouldBe(forecast: Forecast, { inFlight, onUnavailable }: Rules): string {
@@ -21,13 +44,17 @@ function wouldBe(forecast: Forecast, { inFlight, onUnavailable }: Rules): string
         ? `answered 503: the application was sent the event and has not answered in time; its lock runs out in ${span(forecast.leftMs)}`
         : `${copyIs[inFlight.policy]}: an attempt is running; its lock runs out in ${span(forecast.leftMs)} unless it is renewed`;
     case 'unavailable':
-      return onUnavailable === 'forward'
-        ? 'forwarded without a claim: too few voters count for a majority'
-        : 'answered 503: too few voters count for a majority';
+      return withoutQuorum[onUnavailable];
     case 'split':
       return `answered 503, or forwarded once the locks have run out (${span(forecast.leftMs)}): the votes have no majority for anything`;
   }
 }
+
+const withoutQuorum: Record<Route['onUnavailable'], string> = {
+  reject: 'answered 503: too few voters count for a majority',
+  forward: 'forwarded without a claim: too few voters count for a majority',
+  ledger: 'decided by the ledger alone, and forwarded if it answers: too few voters count for a majority',
+};
 
 const copyIs: Record<Route['inFlight']['policy'], string> = {
   wait: 'made to wait for the outcome, then answered',
@@ -68,4 +95,4 @@ export function span(ms: number): string {
 
 /** The Swedish form of a date is that of ISO 8601. */
 const format = new Intl.DateTimeFormat('sv-SE', { timeZone: 'UTC', dateStyle: 'short', timeStyle: 'medium' });
-const utc = (wallMs: number): string => `${format.format(wallMs)} UTC`;
+export const utc = (wallMs: number): string => `${format.format(wallMs)} UTC`;

@@ -8,7 +8,7 @@
  * It ends by `stop()`, or by itself `maxHold` after the claim. `stop()` waits for a beat under way:
  * nothing may settle a lease while an extension of it is still in flight.
  */
-import type { Claims, Clock, Events, Lease } from './ports.ts';
+import type { Cancel, Claims, Clock, Events, Lease } from './ports.ts';
 
 export interface HoldTimes {
   readonly lockTtlMs: number;
@@ -19,45 +19,52 @@ export interface HoldTimes {
 }
 
 export class Watchdog {
-  readonly #stopping = new AbortController();
-  readonly #ended: Promise<void>;
+  readonly #claims: Claims;
+  readonly #lease: Lease;
+  readonly #times: HoldTimes;
+  readonly #clock: Clock;
+  readonly #events: Events;
+  readonly #untilMs: number;
+  #lost = false;
+  #stopped = false;
+  /** Most work ends before the first beat: until then there is no more than this timer. */
+  #cancel: Cancel = () => {};
+  #beating: Promise<void> | undefined;
 
   constructor(claims: Claims, lease: Lease, times: HoldTimes, clock: Clock, events: Events) {
-    this.#ended = beat(claims, lease, times, clock, events, this.#stopping.signal);
+    this.#claims = claims;
+    this.#lease = lease;
+    this.#times = times;
+    this.#clock = clock;
+    this.#events = events;
+    this.#untilMs = clock.now() + times.maxHoldMs;
+    this.#beatAfter(times.lockTtlMs / 3);
   }
 
   async stop(): Promise<void> {
-    this.#stopping.abort('stopped');
-    await this.#ended;
+    this.#stopped = true;
+    this.#cancel();
+    await this.#beating;
   }
-}
 
-async function beat(
-  claims: Claims,
-  lease: Lease,
-  times: HoldTimes,
-  clock: Clock,
-  events: Events,
-  stopped: AbortSignal,
-): Promise<void> {
-  const untilMs = clock.now() + times.maxHoldMs;
-  let lost = false;
-  let pauseMs = times.lockTtlMs / 3;
-  for (;;) {
-    await clock.sleep(pauseMs, stopped);
-    if (stopped.aborted || clock.now() >= untilMs) return;
-    if (await claims.extend(lease)) {
-      events.lockExtended('ok');
-      pauseMs = times.lockTtlMs / 3;
-      continue;
-    }
-    pauseMs = times.lockTtlMs / 10;
-    if (lost || lease.validForMs() > 0) {
-      events.lockExtended('failed');
+  #beatAfter(ms: number): void {
+    this.#cancel = this.#clock.timer(ms, () => {
+      if (this.#clock.now() < this.#untilMs) this.#beating = this.#beat();
+    });
+  }
+
+  async #beat(): Promise<void> {
+    const { lockTtlMs } = this.#times;
+    const held = await this.#claims.extend(this.#lease);
+    if (held) {
+      this.#events.lockExtended('ok');
+    } else if (this.#lost || this.#lease.validForMs() > 0) {
+      this.#events.lockExtended('failed');
     } else {
-      lost = true;
-      events.lockExtended('lost');
-      events.lockFailed('lost');
+      this.#lost = true;
+      this.#events.lockExtended('lost');
+      this.#events.lockFailed('lost');
     }
+    if (!this.#stopped) this.#beatAfter(held ? lockTtlMs / 3 : lockTtlMs / 10);
   }
 }

@@ -33,6 +33,8 @@ export const STOPPED: readonly OutcomeKind[] = stopped({
   unavailable: true,
   handshake: true,
   delivered: false,
+  accepted: false,
+  stale: true,
   refused: false,
   unreachable: false,
   uncertain: false,

@@ -14,7 +14,21 @@ export interface Operator {
 export interface Explanation {
   readonly voters: readonly VoterView[];
   readonly forecast: Forecast;
+  /** Of an event in async mode: what a worker that took it now would find. */
+  readonly work?: Forecast | undefined;
+  /** Undefined: there is no ledger. */
+  readonly ledger?: LedgerView | undefined;
 }
+
+/** What the ledger's row says of the event. */
+export type LedgerView =
+  /** `none`: it does not answer. */
+  | { readonly answer: 'none' | 'no row' }
+  | {
+      readonly answer: 'free' | 'held' | 'done';
+      readonly lock: LockView | undefined;
+      readonly record: RecordView;
+    };
 
 /** What one voter knows of the event. All `…Ms` are lives that are left. */
 export type VoterView =

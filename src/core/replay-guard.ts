@@ -12,7 +12,7 @@
  * Both are only tried, never waited for under the other: there is no deadlock.
  */
 import type { DeliveryKey } from './delivery.ts';
-import type { ClaimResult, Claims, Completion, Lease, Standing } from './ports.ts';
+import type { ClaimResult, Claims, Completion, Lease, Portion, Standing } from './ports.ts';
 
 export class GuardedClaims implements Claims {
   readonly #claims: Claims;
@@ -33,6 +33,7 @@ export class GuardedClaims implements Claims {
     if (content.kind === 'won') return { kind: 'won', lease: new PairedLease(event.lease, content.lease) };
     if (content.kind === 'done' && event.lease.attempt > 1) return event;
     await this.#claims.release(event.lease, false);
+    if (content.kind === 'held') return { ...content, of: this.#content };
     return content.kind === 'done' ? { ...content, replay: true } : content;
   }
 
@@ -79,6 +80,10 @@ class PairedLease implements Lease {
 
   get memorySinceMs(): number | undefined {
     return this.event.memorySinceMs;
+  }
+
+  get portion(): Portion | undefined {
+    return this.event.portion;
   }
 
   validForMs(): number {

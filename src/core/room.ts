@@ -15,6 +15,8 @@ export class Room {
   /** The claim is over, and the application has the event. */
   forwarding = false;
   watched = false;
+  /** What is waited for, where that is not the event itself: another process holds it. */
+  blockedBy: DeliveryKey | undefined;
   /** Oldest first. */
   readonly #waiters: Waiter[] = [];
   readonly #lockTtlMs: number;

@@ -1,7 +1,9 @@
 /** A route as the core sees it: compiled from configuration and sender preset, immutable. */
 import type { Key } from './delivery.ts';
+import type { ElementRule } from './elements.ts';
 import type { Handshake } from './handshake.ts';
 import type { IdentityRule } from './identify.ts';
+import type { OrderRule } from './order.ts';
 import type { PublicUrl } from './public-url.ts';
 import type { SignatureRule } from './verify.ts';
 
@@ -26,20 +28,26 @@ export interface Route {
   /** Whether a secret that the sender hands over in its handshake may be written to the log. */
   readonly handshakeReveal?: boolean | undefined;
   readonly identity: IdentityRule;
+  /** Deliveries are taken apart by this rule, and each element is an event. Without it, or where it does not fit, `identity` names the whole. */
+  readonly elements?: ElementRule | undefined;
   /** What becomes of an event that was handled before, when it comes again with another body. Default: `ignore`. */
   readonly fingerprint?: 'ignore' | 'refuse' | 'forward' | undefined;
   /** Content that was handled within `windowMs` is not forwarded again under another id. */
   readonly replayGuard?: { readonly of: 'body' | 'signed-id'; readonly windowMs: number } | undefined;
   readonly inFlight: InFlight;
+  /** Events of one resource are forwarded one at a time, and none after a newer one. */
+  readonly ordering?: OrderRule | undefined;
   /** Limits of its own: bytes of one body, instead of the limit for all; deliveries that are unanswered at the same time. */
   readonly limits?: { readonly bodyBytes?: number | undefined; readonly inFlight?: number | undefined } | undefined;
-  readonly onUnavailable: 'reject' | 'forward';
+  readonly onUnavailable: 'reject' | 'forward' | 'ledger';
   readonly duplicateReply: 'empty' | 'stored';
   /** The status that the sender takes for success: 200, or what it requires (204 for Discord events). */
   readonly successStatus: number;
   /** Statuses beside 200–299 that complete the event. */
   readonly completeOn: readonly number[];
   readonly retentionMs: number;
+  /** Deliveries are put in the queue, and answered with this status once they lie there. */
+  readonly async?: { readonly acceptedStatus: number } | undefined;
   /** Nothing is stopped (`core/observe.ts`). */
   readonly observe?: boolean | undefined;
 }

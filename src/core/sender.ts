@@ -1,7 +1,9 @@
 /** A sender preset: who posts webhooks, and what is known about it. Data, plus a pure function where its scheme is like no other. */
 import type { Key } from './delivery.ts';
+import type { ElementRule } from './elements.ts';
 import type { Handshake } from './handshake.ts';
 import type { IdentityRule } from './identify.ts';
+import type { OrderRule } from './order.ts';
 import type { SignatureRule } from './verify.ts';
 
 export interface Sender {
@@ -18,14 +20,22 @@ export interface Sender {
    */
   readonly decodeSecret: (text: string) => Key | string;
   readonly identity: IdentityRule;
+  /** Of senders that put several events into one delivery: where they lie, and what names each of them. */
+  readonly elements?: ElementRule | undefined;
   /** What of a delivery the signature does not cover, although somebody may rely on it. */
   readonly notCovered?: readonly string[] | undefined;
   /** What a replay under another id still has in common with the first: the body, or the signed id where the body is not covered. */
   readonly replayedBy?: 'body' | 'signed-id' | undefined;
+  /** Never two events have that in common: replays are guarded against unless the route says otherwise. */
+  readonly guarded?: boolean | undefined;
   /** How the sender makes sure of an endpoint before it sends events there. */
   readonly handshake?: Handshake | undefined;
+  /** What of a delivery is a resource and its version, where the sender says so. */
+  readonly ordering?: Omit<OrderRule, 'onStale'> | undefined;
   /** The status that this sender takes for success. */
   readonly successStatus: number;
+  /** Nothing else is success to it, not even another 2xx. */
+  readonly onlyStatus?: true | undefined;
   /** Time after which the sender gives a delivery up; undefined where none is published. */
   readonly timeLimitMs: number | undefined;
   /** How long after the first delivery an automatic retry may still come; 0: the sender never retries. */

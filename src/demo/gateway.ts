@@ -25,11 +25,15 @@ export interface GatewayConfig {
 export interface Gateway extends AsyncDisposable {
   readonly url: string;
   readonly adminUrl: string;
+  /** Where its configuration and the files beside it lie. */
+  readonly directory: string;
   /** The running process; another one after each restart. */
   readonly child: Child;
   metrics(): Promise<string>;
   /** Asks it to end, and waits until it has. */
   terminate(): Promise<Exit>;
+  /** Changes its files while it runs. */
+  rewrite(changed: GatewayConfig): Promise<void>;
   /** Kills it if it still runs and starts it again on the same ports, with another configuration if one is given. */
   restart(changed?: GatewayConfig): Promise<void>;
 }
@@ -42,7 +46,7 @@ export async function startGateway(program: Program, clock: Clock, given: Gatewa
   const [port, adminPort] = [await freePort(), await freePort()];
   const adminUrl = `http://127.0.0.1:${adminPort}`;
 
-  async function launch({ config, files = {} }: GatewayConfig): Promise<Child> {
+  async function write({ config, files = {} }: GatewayConfig): Promise<void> {
     const host = '127.0.0.1';
     const ports = {
       listen: { host, port },
@@ -53,6 +57,10 @@ export async function startGateway(program: Program, clock: Clock, given: Gatewa
       await mkdir(dirname(join(dir, name)), { recursive: true });
       await writeFile(join(dir, name), text);
     }
+  }
+
+  async function launch(next: GatewayConfig): Promise<Child> {
+    await write(next);
     await using unready = new AsyncDisposableStack();
     const child = unready.use(
       startChild(program.node, [program.entry, 'serve', '--config', 'config.yaml'], { cwd: dir }),
@@ -72,6 +80,7 @@ export async function startGateway(program: Program, clock: Clock, given: Gatewa
   return {
     url: `http://127.0.0.1:${port}`,
     adminUrl,
+    directory: dir,
     get child() {
       return child;
     },
@@ -80,6 +89,7 @@ export async function startGateway(program: Program, clock: Clock, given: Gatewa
       child.signal('SIGTERM');
       return await child.exited;
     },
+    rewrite: write,
     async restart(changed = current) {
       await child[Symbol.asyncDispose]();
       current = changed;

@@ -23,6 +23,8 @@ export interface RedisOptions {
   readonly appendonly?: 'always' | 'everysec';
   /** More arguments, as on the command line. */
   readonly args?: readonly string[];
+  /** The whole environment; without it, that of this process. */
+  readonly env?: Readonly<Record<string, string | undefined>>;
 }
 
 export async function redisServerInstalled(): Promise<boolean> {
@@ -66,13 +68,14 @@ async function launchOnFreePort(dir: string, options: RedisOptions): Promise<{ c
   }
 }
 
-async function launch(port: number, dir: string, { appendonly, args = [] }: RedisOptions): Promise<Child> {
+async function launch(port: number, dir: string, { appendonly, args = [], env }: RedisOptions): Promise<Child> {
   const append =
     appendonly === undefined ? ['--appendonly', 'no'] : ['--appendonly', 'yes', '--appendfsync', appendonly];
-  const child = startChild('redis-server', [
+  const given = [
     ...['--port', String(port), '--bind', '127.0.0.1', '--dir', dir, '--save', '', ...append],
     ...['--maxmemory-policy', 'noeviction', ...args],
-  ]);
+  ];
+  const child = startChild('redis-server', given, env ? { env } : {});
   await child.line(/Ready to accept connections/);
   return child;
 }

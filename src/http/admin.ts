@@ -1,4 +1,5 @@
 /** The admin port: probes, metrics and drain for everybody; explain and forget for whoever has the token (`operate.ts`). */
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import fastify from 'fastify';
 import type { VoterStatus } from '../core/ports.ts';
@@ -14,6 +15,8 @@ export interface AdminOptions {
   drain(): void;
   readonly metrics: { readonly contentType: string; metrics(): Promise<string> };
   readonly operate: OperateOptions;
+  /** Answers what is below `/-/queue`; undefined: nobody does. */
+  readonly page?: ((request: IncomingMessage, response: ServerResponse) => void) | undefined;
 }
 
 export interface AdminServer extends AsyncDisposable {
@@ -24,7 +27,11 @@ export interface AdminServer extends AsyncDisposable {
 export async function createAdmin(options: AdminOptions): Promise<AdminServer> {
   const app = fastify({ forceCloseConnections: true });
   // A hook may send any body, under any type; it is not read. (fastify refuses types that it cannot parse.)
-  app.addHook('onRequest', (request, _reply, done) => {
+  app.addHook('onRequest', (request, reply, done) => {
+    if (options.page && /^\/-\/queue([/?]|$)/.test(request.url)) {
+      reply.hijack();
+      return options.page(request.raw, reply.raw);
+    }
     request.raw.headers['content-type'] = 'application/octet-stream';
     done();
   });

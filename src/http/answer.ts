@@ -22,7 +22,7 @@ export interface Answer {
 }
 
 /** What the table needs to know of the route. */
-export type AnswerRoute = Pick<Route, 'successStatus' | 'inFlight' | 'duplicateReply'>;
+export type AnswerRoute = Pick<Route, 'successStatus' | 'inFlight' | 'duplicateReply' | 'async'>;
 
 export function answer(outcome: Outcome, route: AnswerRoute): Answer {
   switch (outcome.kind) {
@@ -45,6 +45,10 @@ export function answer(outcome: Outcome, route: AnswerRoute): Answer {
       return outcome.how !== 'reset'
         ? own(504, 'uncertain', 'the application did not answer in time')
         : own(502, 'uncertain', 'the application broke off before it had answered');
+    case 'stale':
+      return own(route.successStatus, 'stale', 'a newer version of the same resource was handled before');
+    case 'accepted':
+      return own(route.async?.acceptedStatus ?? 202, 'accepted', 'this event will be handled');
     case 'unavailable':
       return own(503, 'unavailable', 'the event cannot be handled right now, try again', retryAfter(0));
     case 'overloaded':

@@ -4,12 +4,12 @@
  *
  * A client that goes away changes nothing: the delivery is handled to its end.
  */
-import { traceIdOf } from './trace.ts';
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { Outcome, OutcomeKind, Received, Trail } from '../core/delivery.ts';
+import type { Done, Outcome, OutcomeKind, Received, Trail } from '../core/delivery.ts';
 import type { Memory } from '../core/memory.ts';
-import type { Clock, DeliveryReport, Events } from '../core/ports.ts';
+import type { Arrival, Clock, DeliveryReport, Events, Tracing } from '../core/ports.ts';
 import type { Route } from '../core/route.ts';
+import { traceContextOf } from '../core/trace-context.ts';
 import { answer, own, type Answer } from './answer.ts';
 import { readBody } from './body.ts';
 import { codingsOf, decode } from './decode.ts';
@@ -32,6 +32,7 @@ export interface IngestOptions {
   readonly memory: Memory;
   readonly clock: Clock;
   readonly events: Pick<Events, 'deliveryStarted' | 'deliveryEnded' | 'warn'>;
+  readonly tracing?: Tracing | undefined;
   /** Handles a delivery to its end; what is learnt on the way goes into `trail`. */
   handle(route: Route, received: Received, trail: Trail): Promise<Outcome>;
   /** Whether connections are to be closed with their next answer. */
@@ -55,12 +56,16 @@ const FAILED = own(500, 'uncertain', 'internal error');
 
 /** Takes requests from the server; what it returns never rejects. */
 export function createIngest(options: IngestOptions): (incoming: Incoming) => Promise<void> {
-  const { bodyMs, clock, entrance, events, memory, peers } = options;
+  const { bodyMs, clock, entrance, events, memory, peers, tracing } = options;
 
   return async (incoming) => {
     const { req, res, expectsContinue } = incoming;
     const begunMs = clock.now();
+    const where = options.where(req, incoming.target);
+    if (where.kind === 'proxied') return options.passThrough({ ...incoming, target: where.target });
     const client = peers.client(req);
+    const trace = tracing?.receive(arrivalOf(req, where, client));
+    const traceId = trace?.traceId ?? traceContextOf(req.rawHeaders)?.traceId;
     /** A client that was not told to continue keeps its body; what it sends next could be either, so the connection ends. */
     let unread = expectsContinue;
     const end = (
@@ -69,10 +74,20 @@ export function createIngest(options: IngestOptions): (incoming: Incoming) => Pr
       outcome: OutcomeKind,
       more: Partial<DeliveryReport>,
       last = false,
+      done?: Done,
     ): void => {
       respond(res, given, last || unread || options.closing());
-      const report = { route, outcome, status: given.status, totalMs: clock.now() - begunMs, ...more };
-      events.deliveryEnded(client === undefined ? report : { ...report, client });
+      const report: { -readonly [Field in keyof DeliveryReport]: DeliveryReport[Field] } = {
+        route,
+        outcome,
+        status: given.status,
+        totalMs: clock.now() - begunMs,
+        ...more,
+      };
+      if (client !== undefined) report.client = client;
+      if (traceId !== undefined) report.traceId = traceId;
+      trace?.end(report, done);
+      events.deliveryEnded(report);
     };
     const refuse = (
       route: string,
@@ -86,8 +101,6 @@ export function createIngest(options: IngestOptions): (incoming: Incoming) => Pr
       discardRest(req, clock, bodyMs);
     };
 
-    const where = options.where(req, incoming.target);
-    if (where.kind === 'proxied') return options.passThrough({ ...incoming, target: where.target });
     if (where.kind === 'refused') return refuse(where.route, where.answer, where.reason, 'rejected', where.last);
     const { route, target } = where;
     const refuseBy = (outcome: Outcome): void =>
@@ -112,15 +125,18 @@ export function createIngest(options: IngestOptions): (incoming: Incoming) => Pr
       const received: Received = {
         ...{ method: req.method!, target, headers: req.rawHeaders, body: body.bytes, share },
         peer: peers.of(req),
+        trace,
         ...(codings.length > 0 && { decode: () => decode(body.bytes, codings, limit, share) }),
       };
-      const traceId = traceIdOf(req.rawHeaders);
       const trail: Trail = traceId === undefined ? {} : { traceId };
+      if (trace !== undefined) trail.spanId = trace.spanId;
       events.deliveryStarted(route.name);
       try {
         const outcome = await options.handle(route, received, trail);
         const reason = reasonOf(outcome);
-        end(route.name, answer(outcome, route), outcome.kind, reason === undefined ? trail : { ...trail, reason });
+        const more = reason === undefined ? trail : { ...trail, reason };
+        const done = outcome.kind === 'duplicate' ? outcome.done : undefined;
+        end(route.name, answer(outcome, route), outcome.kind, more, false, done);
       } catch (error) {
         events.warn('a delivery failed unexpectedly', { route: route.name, error });
         end(route.name, FAILED, 'uncertain', { ...trail, reason: 'error' });
@@ -132,6 +148,15 @@ export function createIngest(options: IngestOptions): (incoming: Incoming) => Pr
       else res.once('close', () => share.release());
     }
   };
+}
+
+function arrivalOf(
+  { method, rawHeaders }: IncomingMessage,
+  where: Exclude<Where, { kind: 'proxied' }>,
+  client: string | undefined,
+): Arrival {
+  const on = where.kind === 'delivery' ? { route: where.route.name, path: where.route.path } : { route: where.route };
+  return { ...on, method: method!, headers: rawHeaders, client };
 }
 
 function reasonOf(outcome: Outcome): string | undefined {
@@ -149,7 +174,10 @@ function reasonOf(outcome: Outcome): string | undefined {
     case 'duplicate':
     case 'in-progress':
     case 'handshake':
-    case 'unavailable':
+    case 'accepted':
+    case 'stale':
       return undefined;
+    case 'unavailable':
+      return outcome.why;
   }
 }

@@ -6,11 +6,15 @@
  */
 import { createHash, timingSafeEqual } from 'node:crypto';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import type { DeadLetters } from '../core/dead-letters.ts';
 import { findEvent, type GivenEvent } from '../core/given-ids.ts';
-import { forecastInWords, forgettingInWords } from '../core/in-words.ts';
+import { forgettingInWords, summaryInWords } from '../core/in-words.ts';
+import { leadsTo } from '../core/leads.ts';
 import type { Forgetting, Operator } from '../core/operator.ts';
 import type { Events } from '../core/ports.ts';
+import type { RecentDelivery } from '../core/recent-deliveries.ts';
 import type { Route } from '../core/route.ts';
+import { deadLetters } from './dead-letters.ts';
 
 export interface OperateOptions {
   readonly service: string;
@@ -19,6 +23,10 @@ export interface OperateOptions {
   /** Undefined: nobody may. */
   token(): string | undefined;
   readonly operator: Operator;
+  /** Undefined: there is no queue. */
+  readonly letters?: DeadLetters | undefined;
+  /** Of an event, those that this gateway has answered of late, by the event's key. */
+  recent(key: string): readonly RecentDelivery[];
   readonly events: Pick<Events, 'warn'>;
 }
 
@@ -42,12 +50,14 @@ export function operate(app: FastifyInstance, options: OperateOptions): void {
     return undefined;
   };
 
+  if (options.letters) deadLetters(app, { letters: options.letters, operator, events }, preHandler);
   app.get('/-/explain/:route', { preHandler }, async (request, reply) => {
     const event = await find(request, reply);
     if (!event) return reply;
     const explanation = await operator.explain(event.key);
-    const summary = forecastInWords(explanation.forecast, event.route);
-    return await reply.send({ route: event.route.name, key: event.key.id, ...explanation, summary });
+    const summary = summaryInWords(explanation, event.route);
+    const told = { leads: leadsTo(event.key, explanation), deliveries: options.recent(event.key.id) };
+    return await reply.send({ route: event.route.name, key: event.key.id, ...explanation, ...told, summary });
   });
   app.post('/-/forget/:route', { preHandler }, async (request, reply) => {
     const event = await find(request, reply);

@@ -8,7 +8,7 @@ import type { Duplex } from 'node:stream';
 import fastify from 'fastify';
 import type { Outcome, Received, Trail } from '../core/delivery.ts';
 import type { Memory } from '../core/memory.ts';
-import type { Clock, Events } from '../core/ports.ts';
+import type { Clock, Events, Tracing } from '../core/ports.ts';
 import type { Route } from '../core/route.ts';
 import { own } from './answer.ts';
 import { trackConnections, type Connections } from './connections.ts';
@@ -44,6 +44,7 @@ export interface ServerOptions {
   };
   readonly receive?: Partial<Patience>;
   readonly clock: Clock;
+  readonly tracing?: Tracing | undefined;
   readonly events: Pick<Events, 'deliveryStarted' | 'deliveryEnded' | 'proxyStarted' | 'proxyEnded' | 'warn'>;
   /** Handles a delivery to its end; what is learnt on the way goes into `trail`. The server answers and reports it. */
   handle(route: Route, received: Received, trail: Trail): Promise<Outcome>;

@@ -1,6 +1,7 @@
 /** `hookonce explain` and `hookonce forget`: what was asked on the command line, and what is said to it. */
 import { findEvent, type Given, type GivenEvent } from '../core/given-ids.ts';
-import { forecastInWords, forgettingInWords } from '../core/in-words.ts';
+import { forgettingInWords, summaryInWords } from '../core/in-words.ts';
+import { leadsTo } from '../core/leads.ts';
 import type { Operator } from '../core/operator.ts';
 import type { Route } from '../core/route.ts';
 import { table } from './table.ts';
@@ -32,9 +33,9 @@ export async function operate(
 async function explain({ json }: Asked, event: GivenEvent, operator: Operator): Promise<Said> {
   const explanation = await operator.explain(event.key);
   const { route, key } = event;
-  const summary = forecastInWords(explanation.forecast, route);
+  const summary = summaryInWords(explanation, route);
   const text = json
-    ? JSON.stringify({ route: route.name, key: key.id, ...explanation, summary })
+    ? JSON.stringify({ route: route.name, key: key.id, ...explanation, leads: leadsTo(key, explanation), summary })
     : table(event, explanation);
   return { code: 0, text };
 }

@@ -1,11 +1,18 @@
 /** An explanation as a person reads it. */
-import { doneInWords, forecastInWords, span } from '../core/in-words.ts';
+import { doneInWords, span, summaryInWords } from '../core/in-words.ts';
 import type { GivenEvent } from '../core/given-ids.ts';
-import type { Explanation, VoterView } from '../core/operator.ts';
+import { leadsTo } from '../core/leads.ts';
+import type { Explanation, LedgerView, LockView, RecordView, VoterView } from '../core/operator.ts';
 
-export function table(event: GivenEvent, { voters, forecast }: Explanation): string {
+export function table(event: GivenEvent, explanation: Explanation): string {
+  const { voters, ledger } = explanation;
   const { route, key, named } = event;
-  const rows = [['NODE', 'ANSWER', 'LOCK', 'RECORD', 'BOOT'], ...voters.map(row)];
+  const { grep, loki, traceId } = leadsTo(key, explanation);
+  const rows = [
+    ['NODE', 'ANSWER', 'LOCK', 'RECORD', 'BOOT'],
+    ...voters.map(row),
+    ...(ledger ? [ledgerRow(ledger)] : []),
+  ];
   const widths = rows[0]!.map((_, column) => Math.max(...rows.map((cells) => cells[column]!.length)));
   return [
     `route  ${route.name} (${route.path}, sender ${route.sender})`,
@@ -19,19 +26,35 @@ export function table(event: GivenEvent, { voters, forecast }: Explanation): str
         .trimEnd(),
     ),
     '',
-    forecastInWords(forecast, route),
+    `logs   ${grep}, in Loki ${loki}`,
+    ...(traceId === undefined ? [] : [`trace  ${traceId}`]),
+    '',
+    summaryInWords(explanation, route),
   ].join('\n');
 }
 
 function row(view: VoterView): string[] {
   if (view.answer === 'none') return [view.node, `none: ${view.why}`, '-', '-', '-'];
   const { node, answer, hold, boot, lock, record } = view;
-  const held = lock && `${lock.holder}… ${span(lock.leftMs)}${lock.unknown ? ', outcome unknown' : ''}`;
-  const known = record && [
+  return [node, hold === '' ? answer : `${answer}, on hold: ${hold}`, heldInWords(lock), knownInWords(record), boot];
+}
+
+function ledgerRow(view: LedgerView): string[] {
+  if (!('record' in view)) return ['ledger', view.answer === 'none' ? 'none: no answer' : view.answer, '-', '-', '-'];
+  return ['ledger', view.answer, heldInWords(view.lock), knownInWords(view.record), '-'];
+}
+
+function heldInWords(lock: LockView | undefined): string {
+  return lock ? `${lock.holder}… ${span(lock.leftMs)}${lock.unknown ? ', outcome unknown' : ''}` : '-';
+}
+
+function knownInWords(record: RecordView | undefined): string {
+  if (!record) return '-';
+  const said = [
     `attempt ${record.attempt}`,
     ...(record.floor > 0 ? [`forgotten up to ${record.floor}`] : []),
     ...(record.done ? [doneInWords(record.done)] : []),
     `kept ${span(record.leftMs)}`,
   ];
-  return [node, hold === '' ? answer : `${answer}, on hold: ${hold}`, held ?? '-', known?.join(', ') ?? '-', boot];
+  return said.join(', ');
 }

@@ -9,11 +9,14 @@
  * clock (validity is ours, on the monotonic clock; `expiration` is set aside before an extension), ignores
  * scripts that are strings (functions are passed), and releases everywhere by itself when an acquire fails
  * (answered here without asking anyone: the claim releases where something may have been granted).
+ *
+ * While the set of voters changes, each of the two lists has a redlock that counts it. They share the ballot: one token,
+ * and a voter that is in both lists is asked once.
  */
 import { createHash } from 'node:crypto';
 import Redlock, { ExecutionError, type Lock } from 'redlock';
 import type { Redis } from 'ioredis';
-import { quorumOf, type Vote } from './decide.ts';
+import { byMajorities, decide, type Decision, type Vote, type VoterList } from './decide.ts';
 import type { Reply } from './batch.ts';
 import type { Voter } from './voter.ts';
 
@@ -40,16 +43,21 @@ export class Ballot {
   readonly recordMs: number;
   /** Chosen by redlock, fresh for every round. */
   token = '';
-  lock: Lock | undefined;
+  /** By list of voters. */
+  readonly locks: (Lock | undefined)[] = [];
   /** How the next extension and release are to be made. */
   unknown = false;
   takeBack = false;
   /** Released: the lock is not put back on any voter. */
   over = false;
+  /** redlock's own releases, after a failed acquire, are none. */
+  releasing = false;
+  /** By voter. */
+  readonly asked: Promise<Reply>[] = [];
   readonly claims: (Reply | undefined)[];
   /** Replies to the last extension, or release. */
   replies: Promise<Reply>[] = [];
-  #wake: PromiseWithResolvers<void> = Promise.withResolvers();
+  #wake: PromiseWithResolvers<void> | undefined;
 
   constructor(id: string, handle: string, voters: number, lockMs: number, recordMs: number) {
     this.id = id;
@@ -61,33 +69,42 @@ export class Ballot {
 
   record(index: number, reply: Reply): void {
     this.claims[index] = reply;
-    this.#wake.resolve();
-    this.#wake = Promise.withResolvers();
+    this.#wake?.resolve();
+    this.#wake = undefined;
   }
 
   /** Resolves with the next vote. */
   next(): Promise<void> {
+    this.#wake ??= Promise.withResolvers();
     return this.#wake.promise;
   }
 }
 
 export class Ballots {
   readonly #voters: readonly Voter[];
-  readonly #redlock: Redlock;
+  readonly #lists: readonly VoterList[] | undefined;
+  readonly #redlocks: readonly Redlock[];
   readonly #open = new Map<string, Ballot>();
   #handles = 0;
 
-  constructor(voters: readonly Voter[]) {
+  /** `lists`: while the set of voters changes. */
+  constructor(voters: readonly Voter[], lists?: readonly VoterList[]) {
     this.#voters = voters;
+    this.#lists = lists;
     const clients = voters.map((_, index) => {
-      const vote = async (script: string, _keys: number, [, handle, token, ms]: string[]): Promise<number> =>
-        await this.#vote(script, index, this.#open.get(handle!)!, token!, Number(ms));
+      // Several of them for each delivery: every promise more is felt.
+      const vote = (script: string, _keys: number, [, handle, token, ms]: string[]): Promise<number> =>
+        this.#vote(script, index, this.#open.get(handle!)!, token!, Number(ms));
       return { evalsha: vote, eval: vote, quit: async () => 'OK' };
     });
-    this.#redlock = new Redlock(
-      clients as unknown as Redis[],
-      { retryCount: 0 },
-      { acquireScript: () => ACQUIRE, extendScript: () => EXTEND, releaseScript: () => RELEASE },
+    const counted = lists?.map(({ places }) => places.map((place) => clients[place])) ?? [clients];
+    this.#redlocks = counted.map(
+      (each) =>
+        new Redlock(
+          each as unknown as Redis[],
+          { retryCount: 0 },
+          { acquireScript: () => ACQUIRE, extendScript: () => EXTEND, releaseScript: () => RELEASE },
+        ),
     );
   }
 
@@ -95,50 +112,65 @@ export class Ballots {
   acquire(id: string, lockMs: number, recordMs: number): { ballot: Ballot; verdict: Promise<boolean> } {
     this.#handles += 1;
     const ballot = new Ballot(id, String(this.#handles), this.#voters.length, lockMs, recordMs);
-    const verdict = this.#counted(ballot, async () => {
-      ballot.lock = await this.#redlock.acquire([id, ballot.handle], lockMs, { retryCount: 0 });
+    const verdict = this.#counted(ballot, async (redlock, list) => {
+      ballot.locks[list] = await redlock.acquire([id, ballot.handle], lockMs, { retryCount: 0 });
     });
     return { ballot, verdict };
   }
 
   /** Extends a won lock by `ms` everywhere; true when a quorum still had it. */
   async extend(ballot: Ballot, ms: number): Promise<boolean> {
-    const { lock } = ballot;
-    if (!lock) return false;
-    lock.expiration = Infinity;
+    if (!this.#acquired(ballot)) return false;
     ballot.replies = [];
-    return await this.#counted(ballot, async () => {
-      ballot.lock = await this.#redlock.extend(lock, ms, { retryCount: 0 });
+    return await this.#counted(ballot, async (redlock, list) => {
+      const lock = ballot.locks[list]!;
+      lock.expiration = Infinity;
+      ballot.locks[list] = await redlock.extend(lock, ms, { retryCount: 0 });
     });
   }
 
   /** Releases a won lock everywhere; true when a quorum still had it. */
   async release(ballot: Ballot): Promise<boolean> {
-    const { lock } = ballot;
-    if (!lock) return false;
+    if (!this.#acquired(ballot)) return false;
     ballot.replies = [];
-    return await this.#counted(ballot, async () => {
-      await this.#redlock.release(lock, { retryCount: 0 });
+    ballot.releasing = true;
+    return await this.#counted(ballot, async (redlock, list) => {
+      await redlock.release(ballot.locks[list]!, { retryCount: 0 });
     });
   }
 
   /** The votes as they count now: an ok of a voter that has started anew since counts no more. */
   votes(replies: readonly (Reply | undefined)[], id: string): Vote[] {
-    return replies.map((reply, index) =>
-      reply?.status === 'ok' && reply.counted && !this.#voters[index]!.counts(reply, id)
-        ? { ...reply, counted: false }
-        : reply,
-    );
+    return replies.map((reply, index) => {
+      if (reply?.status !== 'ok') return reply;
+      const voter = this.#voters[index]!;
+      if (reply.counted) return voter.counts(reply, id) ? reply : { ...reply, counted: false };
+      return this.#lists !== undefined && voter.isLearning(reply, id) ? { ...reply, learning: true } : reply;
+    });
   }
 
-  get quorum(): number {
-    return quorumOf(this.#voters.length);
+  decide(replies: readonly (Reply | undefined)[], id: string): Decision {
+    return decide(this.votes(replies, id), this.#lists);
   }
 
-  async #counted(ballot: Ballot, run: () => Promise<void>): Promise<boolean> {
+  /** Whether something holds for a majority of the voters, of each list while there are two. */
+  byMajorities(holds: (place: number, young: boolean) => boolean): boolean {
+    return byMajorities(this.#voters.length, this.#lists, holds);
+  }
+
+  #acquired({ locks }: Ballot): boolean {
+    return locks.length === this.#redlocks.length && locks.every((lock) => lock !== undefined);
+  }
+
+  async #counted(ballot: Ballot, run: (redlock: Redlock, list: number) => Promise<void>): Promise<boolean> {
     this.#open.set(ballot.handle, ballot);
     try {
-      await run();
+      if (this.#redlocks.length === 1) {
+        await run(this.#redlocks[0]!, 0);
+        return true;
+      }
+      const all = await Promise.allSettled(this.#redlocks.map(run));
+      for (const each of all) if (each.status === 'rejected') throw each.reason;
       return true;
     } catch (error) {
       if (error instanceof ExecutionError) return false;
@@ -154,23 +186,29 @@ export class Ballots {
     const operation = OPERATIONS.get(script);
     switch (operation) {
       case 'acquire': {
-        ballot.token = token;
-        const reply = await voter.ask({ op: 'claim', id, token, lockMs: ms, recordMs: ballot.recordMs });
-        ballot.record(index, reply);
-        if (reply.status === 'ok' && reply.counted && voter.counts(reply, id)) return FOR;
+        if (ballot.token === '') ballot.token = token;
+        ballot.asked[index] ??= voter.ask({
+          ...{ op: 'claim', id, token: ballot.token, lockMs: ms, recordMs: ballot.recordMs },
+        });
+        const reply = await ballot.asked[index];
+        if (ballot.claims[index] === undefined) ballot.record(index, reply);
+        if (reply.status !== 'ok') throw AGAINST;
+        if (reply.counted ? voter.counts(reply, id) : this.#lists && voter.isLearning(reply, id)) return FOR;
         throw AGAINST;
       }
       case 'extend': {
-        const reply = voter.ask({ op: 'extend', id, token, lockMs: ms, unknown: ballot.unknown });
-        ballot.replies[index] = reply;
+        const { unknown } = ballot;
+        const reply = (ballot.replies[index] ??= voter.ask({
+          ...{ op: 'extend', id, token: ballot.token, lockMs: ms, unknown },
+        }));
         if ((await reply).status === 'ok') return FOR;
         throw AGAINST;
       }
       case 'release': {
         // redlock's own clean-up after a failed acquire: the claim does it, knowing what each voter said.
-        if (!ballot.lock) return FOR;
-        const reply = voter.ask({ op: 'release', id, token, takeBack: ballot.takeBack });
-        ballot.replies[index] = reply;
+        if (!ballot.releasing) return FOR;
+        const { takeBack } = ballot;
+        const reply = (ballot.replies[index] ??= voter.ask({ op: 'release', id, token: ballot.token, takeBack }));
         if ((await reply).status === 'ok') return FOR;
         throw AGAINST;
       }
@@ -181,15 +219,23 @@ export class Ballots {
 }
 
 /** Waits for answers one by one: the first verdict that is not undefined, or undefined when all are in without one. */
-export async function gather<T>(asked: readonly Promise<void>[], verdict: () => T | undefined): Promise<T | undefined> {
-  const open = new Set<Promise<void>>();
-  for (const ask of asked) {
-    const one = ask.finally(() => open.delete(one));
-    open.add(one);
-  }
-  for (;;) {
-    const found = verdict();
-    if (found !== undefined || open.size === 0) return found;
-    await Promise.race(open);
-  }
+export function gather<T>(asked: readonly Promise<void>[], verdict: () => T | undefined): Promise<T | undefined> {
+  return new Promise((resolve, reject) => {
+    let open = asked.length;
+    let over = false;
+    const look = (): void => {
+      if (over) return;
+      const found = verdict();
+      if (found === undefined && open > 0) return;
+      over = true;
+      resolve(found);
+    };
+    for (const ask of asked) {
+      ask.then(() => {
+        open -= 1;
+        look();
+      }, reject);
+    }
+    look();
+  });
 }

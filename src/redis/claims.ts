@@ -12,16 +12,31 @@
  *          ├─ complete   until a quorum of counted voters has the done record, the lock kept meanwhile
  *          ├─ release    while ours; the attempt is taken back where no byte was sent
  *          └─ leave      one last extension to `unknownHold`, flagged unknown; may still be completed or released
+ *
+ * Without a quorum a claim may be asked to keep what the voters that answer have granted (`partial`): another store
+ * decides then, and nobody else gets a quorum of these voters meanwhile.
  */
-import type { DeliveryKey } from '../core/delivery.ts';
-import type { ClaimResult, Claims, Clock, Completion, Events, Lease, Standing, VoterStatus } from '../core/ports.ts';
+import type { DeliveryKey, Done } from '../core/delivery.ts';
+import type {
+  ClaimResult,
+  Clock,
+  Completion,
+  Events,
+  Lease,
+  Standing,
+  VersionChange,
+  Versions,
+  VoterStatus,
+  Votes,
+} from '../core/ports.ts';
 import { Ballots, gather, type Ballot } from './ballots.ts';
-import { decide, liveDone, type Decision, type DoneAnswer, type Vote } from './decide.ts';
+import { liveDone, type Decision, type DoneAnswer, type Vote, type VoterList } from './decide.ts';
 import { decodeDone, encodeDone } from './done.ts';
 import { drift } from './items.ts';
 import { QuorumLease } from './quorum-lease.ts';
 import { Recent, type Learn } from './recent.ts';
 import { Settling } from './settling.ts';
+import { orderOnQuorum } from './versions.ts';
 import type { Reply } from './batch.ts';
 import type { Voter } from './voter.ts';
 
@@ -38,7 +53,7 @@ export interface ClaimOptions {
   readonly retentionMs: number;
 }
 
-export class QuorumClaims implements Claims, AsyncDisposable {
+export class QuorumClaims implements Votes, AsyncDisposable {
   readonly #voters: readonly Voter[];
   readonly #ballots: Ballots;
   readonly #settling: Settling;
@@ -47,9 +62,16 @@ export class QuorumClaims implements Claims, AsyncDisposable {
   readonly #clock: Clock;
   readonly #events: Events;
 
-  constructor(voters: readonly Voter[], options: ClaimOptions, clock: Clock, events: Events) {
+  /** `lists`: while the set of voters changes; a claim then needs a majority of each. */
+  constructor(
+    voters: readonly Voter[],
+    options: ClaimOptions,
+    clock: Clock,
+    events: Events,
+    lists?: readonly VoterList[],
+  ) {
     this.#voters = voters;
-    this.#ballots = new Ballots(voters);
+    this.#ballots = new Ballots(voters, lists);
     this.#options = options;
     this.#clock = clock;
     this.#events = events;
@@ -58,7 +80,10 @@ export class QuorumClaims implements Claims, AsyncDisposable {
       // What it may not have kept is what was written before it fell silent, however long ago that is.
       let before: Learn[] = [];
       voter.onQuiet((quiet) => (before = quiet ? this.#recent.all() : []));
-      voter.onReboot(() => this.#settling.tellUntilAnswered(voter, [...before, ...this.#recent.all()]));
+      voter.onReboot((concerns) => {
+        const written = [...before, ...this.#recent.all()].filter(({ id }) => concerns(id));
+        this.#settling.tellUntilAnswered(voter, written);
+      });
     }
     this.#settling = new Settling(
       voters,
@@ -70,9 +95,9 @@ export class QuorumClaims implements Claims, AsyncDisposable {
     );
   }
 
-  async claim(key: DeliveryKey, retentionMs: number): Promise<ClaimResult> {
+  async claim(key: DeliveryKey, retentionMs: number, alone = false): Promise<ClaimResult> {
     const startedMs = this.#clock.now();
-    const result = await this.#rounds(key, retentionMs, startedMs + this.#options.budgetMs);
+    const result = await this.#rounds(key, retentionMs, startedMs + this.#options.budgetMs, alone);
     this.#events.claimEnded(result.kind, this.#clock.now() - startedMs);
     if (result.kind === 'held') this.#events.lockFailed(result.split ? 'split' : 'held');
     if (result.kind === 'unavailable') this.#events.lockFailed('no_quorum');
@@ -83,6 +108,10 @@ export class QuorumClaims implements Claims, AsyncDisposable {
   async extend(lease: Lease): Promise<boolean> {
     const own = lease as QuorumLease;
     const { ballot } = own;
+    if (own.partial) {
+      await this.#extendEach(own, ballot.lockMs);
+      return false;
+    }
     const sentMs = this.#clock.now();
     const held = await this.#ballots.extend(ballot, ballot.lockMs);
     if (!held) return false;
@@ -100,30 +129,63 @@ export class QuorumClaims implements Claims, AsyncDisposable {
   }
 
   async release(lease: Lease, sent: boolean): Promise<void> {
-    const { ballot } = lease as QuorumLease;
+    const { ballot, partial } = lease as QuorumLease;
     ballot.takeBack = !sent;
-    if (!sent) this.#recent.takenBack(ballot.id);
+    if (!sent && !partial) this.#recent.takenBack(ballot.id);
     ballot.over = true;
+    if (partial) {
+      await this.#drop(ballot, { takeBack: !sent, everywhere: true });
+      return;
+    }
     await this.#ballots.release(ballot);
     this.#settling.releaseUntilAnswered(ballot, ballot.replies);
   }
 
   async leave(lease: Lease): Promise<void> {
-    const { ballot } = lease as QuorumLease;
+    const own = lease as QuorumLease;
+    const { ballot } = own;
     ballot.unknown = true;
-    await this.#ballots.extend(ballot, this.#options.unknownHoldMs);
+    if (own.partial) await this.#extendEach(own, this.#options.unknownHoldMs);
+    else await this.#ballots.extend(ballot, this.#options.unknownHoldMs);
+  }
+
+  async raise(lease: Lease, attempt: number): Promise<Extract<ClaimResult, { kind: 'done' }> | 'raised' | 'lost'> {
+    const own = lease as QuorumLease;
+    const { ballot } = own;
+    if (!own.partial) {
+      const confirmed = await this.#confirm(ballot, attempt);
+      if (confirmed === 'failed') return 'lost';
+      if (confirmed !== 'confirmed')
+        return this.#duplicate(ballot, [...ballot.claims, ...confirmed.replies], confirmed.done);
+    }
+    own.attempt = attempt;
+    this.#wroteOpen(own);
+    return 'raised';
+  }
+
+  teach(lease: Lease, done: Done, attempt: number, leftMs: number): void {
+    const { ballot } = lease as QuorumLease;
+    const { id, token } = ballot;
+    const content = encodeDone(done);
+    const recordMs = Math.max(1, Math.ceil(leftMs));
+    ballot.over = true;
+    ballot.takeBack = true;
+    this.#recent.wrote({ op: 'learn', id, done: true, attempt, floor: 0, content, recordMs });
+    const told = this.#voters.map((voter) => voter.ask({ op: 'repair', id, token, attempt, content, recordMs }));
+    this.#settling.releaseUntilAnswered(ballot, told);
   }
 
   async peek(key: DeliveryKey): Promise<Standing> {
     const replies = await Promise.all(this.#voters.map((voter) => voter.ask({ op: 'peek', id: key.id })));
-    const { quorum } = this.#ballots;
-    if (replies.filter((reply) => reply.status !== 'error').length < quorum) return { kind: 'unavailable' };
+    if (!this.#ballots.byMajorities((place) => replies[place]!.status !== 'error')) return { kind: 'unavailable' };
     const done = liveDone(replies);
     if (done) return { kind: 'done', done: decodeDone(done.content) };
-    const free = replies.filter(
-      (reply, index) => reply.status === 'free' && reply.counted && this.#voters[index]!.counts(reply, key.id),
-    );
-    if (free.length >= quorum) return { kind: 'free' };
+    const isFree = (learning: boolean) => (place: number, young: boolean) => {
+      const [reply, voter] = [replies[place]!, this.#voters[place]!];
+      if (reply.status !== 'free') return false;
+      return learning && young ? voter.isLearning(reply, key.id) : reply.counted && voter.counts(reply, key.id);
+    };
+    if (this.#ballots.byMajorities(isFree(false)) || this.#ballots.byMajorities(isFree(true))) return { kind: 'free' };
     const holds = replies.filter((reply) => reply.status === 'held');
     if (holds.length === 0) return { kind: 'unavailable' };
     return {
@@ -133,9 +195,17 @@ export class QuorumClaims implements Claims, AsyncDisposable {
     };
   }
 
+  async order(change: VersionChange): Promise<Versions | 'unavailable'> {
+    return await orderOnQuorum(this.#voters, this.#ballots, this.#recent, change);
+  }
+
   /** Whether a majority of the voters counts now. */
   available(): boolean {
-    return this.#voters.filter((voter) => voter.counted).length >= this.#ballots.quorum;
+    const counts = (learning: boolean) => (place: number, young: boolean) => {
+      const voter = this.#voters[place]!;
+      return learning && young ? voter.eligible && voter.learns : voter.counted;
+    };
+    return this.#ballots.byMajorities(counts(false)) || this.#ballots.byMajorities(counts(true));
   }
 
   /** How each voter stands. */
@@ -153,9 +223,10 @@ export class QuorumClaims implements Claims, AsyncDisposable {
     await Promise.all(this.#voters.map((voter) => voter[Symbol.asyncDispose]()));
   }
 
-  async #rounds(key: DeliveryKey, retentionMs: number, deadlineMs: number): Promise<ClaimResult> {
+  async #rounds(key: DeliveryKey, retentionMs: number, deadlineMs: number, alone: boolean): Promise<ClaimResult> {
     const { lockTtlMs, maxHoldMs, voterTimeoutMs } = this.#options;
     const recordMs = Math.max(retentionMs, maxHoldMs + lockTtlMs);
+    let seen: string | undefined;
     for (;;) {
       const startedMs = this.#clock.now();
       const { ballot, verdict } = this.#ballots.acquire(key.id, lockTtlMs, recordMs);
@@ -167,6 +238,7 @@ export class QuorumClaims implements Claims, AsyncDisposable {
           void this.#drop(ballot);
           return { kind: 'held', leftMs: decision.leftMs, unknown: decision.unknown, split: false };
         case 'unavailable':
+          if (alone) return this.#partial(key, retentionMs, startedMs, ballot);
           void this.#drop(ballot);
           return { kind: 'unavailable' };
         case 'won': {
@@ -188,15 +260,7 @@ export class QuorumClaims implements Claims, AsyncDisposable {
             this.#clock,
           );
           if (lease.mayStart()) {
-            this.#recent.wrote({
-              op: 'learn',
-              id: key.id,
-              done: false,
-              attempt: decision.attempt,
-              floor: 0,
-              content: '',
-              recordMs,
-            });
+            this.#wroteOpen(lease);
             return { kind: 'won', lease };
           }
           this.#events.lockFailed('expired');
@@ -206,7 +270,9 @@ export class QuorumClaims implements Claims, AsyncDisposable {
           break;
       }
       const released = this.#drop(ballot);
-      const leftMs = decision.kind === 'undecided' ? decision.leftMs : 0;
+      const { leftMs, holder } = decision.kind === 'undecided' ? decision : { leftMs: 0, holder: undefined };
+      if (holder !== undefined && holder === seen) return { kind: 'held', leftMs, unknown: false, split: false };
+      seen = holder;
       // The lowest token seen goes again after one round trip, the others a little later: somebody wins.
       if (isLowest(ballot)) await released;
       else await this.#clock.sleep(10 + this.#clock.random() * 40);
@@ -214,6 +280,35 @@ export class QuorumClaims implements Claims, AsyncDisposable {
       if (this.#clock.now() + 2 * voterTimeoutMs > deadlineMs)
         return { kind: 'held', leftMs, unknown: false, split: true };
     }
+  }
+
+  /** A voter that shows another's lock may be the last one of a quorum that is at work: that comes first. */
+  #partial(key: DeliveryKey, retentionMs: number, startedMs: number, ballot: Ballot): ClaimResult {
+    const holds = ballot.claims.filter((claim) => claim?.status === 'held');
+    if (holds.length > 0) {
+      void this.#drop(ballot);
+      const leftMs = Math.max(...holds.map((hold) => hold.leftMs));
+      return { kind: 'held', leftMs, unknown: holds.some((hold) => hold.unknown), split: false };
+    }
+    const attempt = Math.max(1, ...ballot.claims.map((claim) => (claim?.status === 'ok' ? claim.attempt : 1)));
+    const since = this.#memorySinceMs();
+    const lease = new QuorumLease(key, attempt, retentionMs, startedMs, ballot, since, this.#clock, true);
+    return { kind: 'unavailable', partial: lease };
+  }
+
+  /** Of a lease without a quorum: on every voter that answers, and where the lock is free. */
+  async #extendEach(lease: QuorumLease, lockMs: number): Promise<void> {
+    const { id, token, unknown } = lease.ballot;
+    await Promise.all(
+      this.#voters.map(async (voter, index) => {
+        const reply = voter.ask({ op: 'extend', id, token, lockMs, unknown });
+        await this.#heal(lease, index, reply);
+      }),
+    );
+  }
+
+  #wroteOpen({ key, attempt, ballot: { recordMs } }: QuorumLease): void {
+    this.#recent.wrote({ op: 'learn', id: key.id, done: false, attempt, floor: 0, content: '', recordMs });
   }
 
   /** The instant before which a majority has forgotten events, for one retention of it (`Lease.memorySinceMs`). */
@@ -224,7 +319,7 @@ export class QuorumClaims implements Claims, AsyncDisposable {
 
   async #decided(ballot: Ballot): Promise<Exclude<Decision, { kind: 'pending' }>> {
     for (;;) {
-      const decision = decide(this.#ballots.votes(ballot.claims, ballot.id));
+      const decision = this.#ballots.decide(ballot.claims, ballot.id);
       if (decision.kind !== 'pending') return decision;
       await ballot.next();
     }
@@ -244,7 +339,7 @@ export class QuorumClaims implements Claims, AsyncDisposable {
       replies[index] = await voter.ask({ op: 'confirm', id, token, attempt, recordMs });
     });
     const verdict = await gather(asked, () => {
-      const decision = decide(this.#ballots.votes(replies, id));
+      const decision = this.#ballots.decide(replies, id);
       if (decision.kind === 'done') return { done: decision.done, replies };
       return decision.kind === 'won' ? ('confirmed' as const) : undefined;
     });
@@ -252,7 +347,7 @@ export class QuorumClaims implements Claims, AsyncDisposable {
   }
 
   /** Copies the done record to voters that gave us the lock, or may still give it, and lets go of everything else. */
-  #duplicate(ballot: Ballot, replies: readonly Vote[], done: DoneAnswer): ClaimResult {
+  #duplicate(ballot: Ballot, replies: readonly Vote[], done: DoneAnswer): Extract<ClaimResult, { kind: 'done' }> {
     const { id, token } = ballot;
     const { attempt, content } = done;
     const recordMs = Math.max(1, done.leftMs);
@@ -262,19 +357,19 @@ export class QuorumClaims implements Claims, AsyncDisposable {
     });
     for (const index of toRepair)
       void this.#voters[index]!.ask({ op: 'repair', id, token, attempt, content, recordMs });
-    void this.#drop(ballot, toRepair);
+    void this.#drop(ballot, { except: toRepair });
     return { kind: 'done', done: decodeDone(content) };
   }
 
   /** Releases a round that was not won wherever something may have been granted, even after the decision. */
-  #drop(ballot: Ballot, except: ReadonlySet<number> = new Set()): Promise<unknown> {
+  #drop(ballot: Ballot, { except, takeBack = true, everywhere = false }: DropOptions = {}): Promise<unknown> {
     const { id, token } = ballot;
     const replies: Promise<Reply>[] = [];
     ballot.claims.forEach((claim, index) => {
-      if (except.has(index) || (claim && provesNothingGranted(claim))) return;
-      replies[index] = this.#voters[index]!.ask({ op: 'release', id, token, takeBack: true });
+      if (except?.has(index) === true || (!everywhere && claim && provesNothingGranted(claim))) return;
+      replies[index] = this.#voters[index]!.ask({ op: 'release', id, token, takeBack });
     });
-    ballot.takeBack = true;
+    ballot.takeBack = takeBack;
     this.#settling.releaseUntilAnswered(ballot, replies);
     return Promise.all(replies);
   }
@@ -284,6 +379,13 @@ export class QuorumClaims implements Claims, AsyncDisposable {
     const { id, token, lockMs, recordMs } = lease.ballot;
     await this.#voters[index]!.ask({ op: 'heal', id, token, lockMs, attempt: lease.attempt, recordMs });
   }
+}
+
+interface DropOptions {
+  readonly except?: ReadonlySet<number>;
+  readonly takeBack?: boolean;
+  /** Also where the claim was not granted: the lock may have been put there since. */
+  readonly everywhere?: boolean;
 }
 
 /** Only an answer proves that nothing was granted; silence and errors do not, unless nothing was sent. */

@@ -6,6 +6,10 @@ export const keys = {
   marker: (prefix: string, tag: string): string => `${prefix}:{${tag}}:boot`,
   hold: (prefix: string, tag: string): string => `${prefix}:{${tag}}:hold`,
   sync: (prefix: string, tag: string): string => `${prefix}:{${tag}}:sync`,
+  /** Which voters the gateways of a service know that were here. */
+  gateways: (prefix: string, tag: string, service: string): string => `${prefix}:{${tag}}:gateways:${service}`,
+  /** There while gateways find the voter on hold: read by the readiness probe of the server's pod. */
+  unready: (prefix: string, tag: string): string => `${prefix}:{${tag}}:unready`,
   lock: (prefix: string, id: string): string => `${prefix}:{${tagOf(id)}}${id}:l`,
   record: (prefix: string, id: string): string => `${prefix}:{${tagOf(id)}}${id}:r`,
 };
@@ -33,13 +37,18 @@ export function encode(
   const names: string[] = [marker, hold];
   const fields: (string | number)[] = [];
   for (const item of batch) {
-    if (item.op === 'hello' || item.op === 'trust' || item.op === 'admit' || item.op === 'stepped')
-      names.push(marker, hold);
+    if (isOfMarker(item)) names.push(marker, hold);
+    else if (item.op === 'present') names.push(keys.gateways(prefix, tag, item.service), keys.unready(prefix, tag));
     else if (item.op === 'sync') names.push(sync, sync);
     else names.push(keys.lock(prefix, item.id), keys.record(prefix, item.id));
     fields.push(...fieldsOf(item));
   }
   return { keyCount: names.length, args: [...names, ...fields] };
+}
+
+/** Items about the voter itself. */
+function isOfMarker(item: Item): item is Extract<Item, { op: 'hello' | 'trust' | 'admit' | 'stepped' | 'relearn' }> {
+  return ['hello', 'trust', 'admit', 'stepped', 'relearn'].includes(item.op);
 }
 
 function fieldsOf(item: Item): (string | number)[] {
@@ -69,13 +78,18 @@ function fieldsOf(item: Item): (string | number)[] {
         0,
         item.name,
       ];
+    case 'present':
+      return [item.op, item.own, item.ms, 0, 0, 0, ''];
     case 'stepped':
+    case 'relearn':
       return [item.op, item.boot, 0, 0, 0, 0, item.nonce];
     case 'read':
     case 'look':
       return [item.op, '', 0, 0, 0, 0, ''];
     case 'learn':
       return [item.op, '', item.floor, item.recordMs, item.attempt, item.done ? 1 : 0, item.content];
+    case 'order':
+      return [item.op, item.instead, 0, item.recordMs, 0, 0, `${item.applied},${item.pending}`];
     case 'sync':
       return [item.op, item.token, item.lockMs, 0, 0, 0, ''];
     case 'admit':
@@ -107,8 +121,12 @@ function answerOf(raw: unknown[]): Answer {
       return { status, floor: a };
     case 'no-marker':
       return { status };
+    case 'present':
+      return { status, own: a };
     case 'hello':
       return { status, hold: a as Hold, leftMs: b, lostWallMs: Number(c) };
+    case 'versions':
+      return { status, counted: a === 1, applied: b, pending: c, leftMs: d };
     case 'lock':
       return { status, token: a, unknown: b === 1, leftMs: c };
     case 'record':

@@ -1,11 +1,12 @@
 /**
  * The content of a done record: `<status>,<finished>,<trace id>,<reply>[,<fingerprint>]`; opaque to the script. Time in base 36
- * and the trace id in base64url keep a record within the 44 bytes that Redis stores without a second allocation.
+ * and the trace id in base64url keep a record within the 44 bytes that Redis stores without a second allocation. The id of
+ * the span follows that of its trace without a mark between them; both have a fixed length.
  */
 import type { Done, StoredReply } from '../core/delivery.ts';
 
 export function encodeDone(done: Done): string {
-  const content = `${done.status},${done.wallMs.toString(36)},${encodeTrace(done.traceId)},${encodeReply(done.reply)}`;
+  const content = `${done.status},${done.wallMs.toString(36)},${encodeTrace(done)},${encodeReply(done.reply)}`;
   return done.fingerprint === undefined ? content : `${content},${done.fingerprint}`;
 }
 
@@ -15,15 +16,21 @@ export function decodeDone(content: string): Done {
   return {
     status: Number(status) || 200,
     wallMs: Number.parseInt(wallMs, 36) || 0,
-    traceId: Buffer.from(trace, 'base64url').toString('hex'),
+    ...decodeTrace(trace),
     reply: decodeReply(reply),
     ...(fingerprint !== undefined && { fingerprint }),
   };
 }
 
-/** Only a trace id as W3C Trace Context writes it (32 hex digits) is kept. */
-function encodeTrace(traceId: string): string {
-  return /^[0-9a-f]{32}$/.test(traceId) ? Buffer.from(traceId, 'hex').toString('base64url') : '';
+/** Only ids as W3C Trace Context writes them (32 and 16 hex digits) are kept. */
+function encodeTrace({ traceId, spanId = '' }: Done): string {
+  if (!/^[0-9a-f]{32}$/.test(traceId)) return '';
+  return Buffer.from(/^[0-9a-f]{16}$/.test(spanId) ? traceId + spanId : traceId, 'hex').toString('base64url');
+}
+
+function decodeTrace(text: string): Pick<Done, 'traceId' | 'spanId'> {
+  const ids = Buffer.from(text, 'base64url').toString('hex');
+  return ids.length > 32 ? { traceId: ids.slice(0, 32), spanId: ids.slice(32) } : { traceId: ids };
 }
 
 function encodeReply(reply: Done['reply']): string {

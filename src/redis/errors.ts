@@ -17,7 +17,11 @@ const CLASSES: readonly (readonly [RegExp, string])[] = [
   [/Connection is closed|ECONNRESET|EPIPE|max retries|isn't writeable/i, 'disconnected'],
 ];
 
+/** Before version 7 Redis says where in the script it was, in front of what it was; a minus sign may have stayed. */
+const BEFORE = /^(?:ERR )?(?:Error running script \(call to f_\w+\): )?(?:@?user_script: ?\d+: ?)*-?/;
+
 export function errorClass(message: string): string {
-  for (const [pattern, name] of CLASSES) if (pattern.test(message)) return name;
+  const what = message.replace(BEFORE, '');
+  for (const [pattern, name] of CLASSES) if (pattern.test(what)) return name;
   return 'other';
 }

@@ -30,7 +30,8 @@ export class Health {
   readonly #voters: readonly Voter[];
   readonly #clock: Clock;
   readonly #events: Events;
-  readonly #seen = new Map<Voter, Seen>();
+  /** By voter and server. */
+  readonly #seen = new Map<string, Seen>();
   readonly #evictions = new Map<Voter, string>();
   readonly #silentAbout = new Map<Voter, string>();
 
@@ -42,9 +43,7 @@ export class Health {
 
   /** At once, before anything that the voter says can count. */
   met(voter: Voter): void {
-    const twin = this.#voters
-      .slice(0, this.#voters.indexOf(voter))
-      .find((earlier) => voter.boot !== '' && earlier.boot === voter.boot);
+    const twin = this.#voters.slice(0, this.#voters.indexOf(voter)).find((earlier) => earlier.isTwinOf(voter));
     const why = twin && `the same server as ${twin.name}`;
     if (why !== undefined && why !== voter.unfit) {
       this.#events.warn('two of redis.nodes are the same server: only the first of them counts', {
@@ -56,25 +55,26 @@ export class Health {
 
   async look(voter: Voter): Promise<void> {
     const before = { clock: this.#clock.now(), wall: this.#clock.wall() };
-    const facts = await voter.facts();
-    if (!facts) return;
+    const servers = await voter.facts();
+    if (!servers || servers.length === 0) return;
     const after = { clock: this.#clock.now(), wall: this.#clock.wall() };
-    this.#role(voter, facts);
-    this.#eviction(voter, facts);
-    this.#hidden(voter, facts);
-    voter.appendfsync =
-      facts.appendfsync === undefined ? undefined : facts.appendfsync === 'always' ? 'always' : 'other';
-    if (facts.timeMs === undefined) return;
-    const offset = (from: number, to: number): Offset => ({ low: facts.timeMs! - to, high: facts.timeMs! - from });
-    await this.#time(voter, {
-      boot: voter.boot,
-      byClock: offset(before.clock, after.clock),
-      byWall: offset(before.wall, after.wall),
-    });
+    this.#role(voter, servers);
+    this.#eviction(voter, servers);
+    this.#hidden(voter, servers);
+    voter.appendfsync = appendfsyncOf(servers);
+    for (const { server, timeMs } of servers) {
+      if (timeMs === undefined) continue;
+      const offset = (from: number, to: number): Offset => ({ low: timeMs - to, high: timeMs - from });
+      await this.#time(voter, server, {
+        boot: voter.boot,
+        byClock: offset(before.clock, after.clock),
+        byWall: offset(before.wall, after.wall),
+      });
+    }
   }
 
-  #role(voter: Voter, { role }: Facts): void {
-    const replica = role !== undefined && role !== 'master';
+  #role(voter: Voter, servers: readonly Facts[]): void {
+    const replica = servers.some(({ role }) => role !== undefined && role !== 'master');
     if (replica && voter.unfit === undefined) {
       this.#events.warn('a voter is a replica and does not count: redis.nodes wants independent primaries', {
         node: voter.name,
@@ -84,15 +84,26 @@ export class Health {
     if (!replica && voter.unfit === 'a replica') voter.refuse(undefined);
   }
 
-  #eviction(voter: Voter, { evictionPolicy, evictedKeys }: Facts): void {
+  #eviction(voter: Voter, servers: readonly Facts[]): void {
+    const { evictionPolicy } = servers.find((each) => each.evictionPolicy !== 'noeviction') ?? servers[0]!;
+    const evicted = servers.map(({ evictedKeys }) => evictedKeys);
+    const evictedKeys = evicted.reduce((sum, keys) =>
+      sum === undefined || keys === undefined ? undefined : sum + keys,
+    );
     const now = `${evictionPolicy} ${evictedKeys}`;
     if (this.#evictions.get(voter) === now) return;
     this.#evictions.set(voter, now);
     this.#events.voterEviction(voter.name, evictionPolicy, evictedKeys);
   }
 
-  #hidden(voter: Voter, facts: Facts): void {
-    const hidden = Object.entries(facts).flatMap(([name, value]) => (value === undefined ? [name] : []));
+  #hidden(voter: Voter, servers: readonly Facts[]): void {
+    const hidden = [
+      ...new Set(
+        servers.flatMap((facts) =>
+          Object.entries(facts).flatMap(([name, value]) => (value === undefined ? [name] : [])),
+        ),
+      ),
+    ];
     const now = hidden.join();
     if ((this.#silentAbout.get(voter) ?? '') === now) return;
     this.#silentAbout.set(voter, now);
@@ -103,9 +114,10 @@ export class Health {
       });
   }
 
-  async #time(voter: Voter, now: Seen): Promise<void> {
-    const before = this.#seen.get(voter);
-    this.#seen.set(voter, now);
+  async #time(voter: Voter, server: string, now: Seen): Promise<void> {
+    const key = `${voter.name} ${server}`;
+    const before = this.#seen.get(key);
+    this.#seen.set(key, now);
     if (before?.boot !== now.boot) return;
     const steps = [stepBetween(before.byClock, now.byClock), stepBetween(before.byWall, now.byWall)];
     const stepMs = Math.round(
@@ -121,4 +133,9 @@ export class Health {
 function stepBetween(before: Offset, now: Offset): number {
   if (now.low > before.high) return now.low - before.high;
   return now.high < before.low ? now.high - before.low : 0;
+}
+
+function appendfsyncOf(servers: readonly Facts[]): 'always' | 'other' | undefined {
+  if (servers.some(({ appendfsync }) => appendfsync === undefined)) return undefined;
+  return servers.every(({ appendfsync }) => appendfsync === 'always') ? 'always' : 'other';
 }

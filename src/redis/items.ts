@@ -82,12 +82,31 @@ export type Item =
       readonly content: string;
       readonly recordMs: number;
     }
+  /**
+   * Change the versions of a resource, a record of its own kind: the newer of both stays. `instead`: `pending` takes the
+   * place of this one where it still stands, older or not. Without any of them it only reads.
+   */
+  | {
+      readonly op: 'order';
+      readonly id: string;
+      readonly applied: string;
+      readonly pending: string;
+      readonly instead: string;
+      readonly recordMs: number;
+    }
   /** The lock alone, whatever the record says. */
   | { readonly op: 'look'; readonly id: string }
   /** The right to copy records to this voter, for a while; again for whoever has it. */
   | { readonly op: 'sync'; readonly token: string; readonly lockMs: number }
   /** Count again, after records were copied. `lostWallMs`: events before this instant may be forgotten; 0: none are. */
   | { readonly op: 'admit'; readonly boot: string; readonly lostWallMs: number }
+  /**
+   * A gateway of `service` is here, for `ms`: `own` is the digest of the voters that it knows, empty while it knows two lists. Says
+   * for as long that the voter is on hold, if it is, to whoever looks after its server.
+   */
+  | { readonly op: 'present'; readonly service: string; readonly own: string; readonly ms: number }
+  /** On hold until it has learnt its records anew. Of no effect on another boot, and on one that has to learn anyway. */
+  | { readonly op: 'relearn'; readonly boot: string; readonly nonce: string }
   /** Lift the hold of a voter that was empty when first met (first installation). `boot`: as `hello` told it. */
   | { readonly op: 'trust'; readonly boot: string };
 
@@ -124,6 +143,14 @@ export type Answer =
       readonly content: string;
       readonly leftMs: number;
     }
+  /** From `order`: what the versions were before. From `read`, where the record is one of versions. */
+  | {
+      readonly status: 'versions';
+      readonly counted: boolean;
+      readonly applied: string;
+      readonly pending: string;
+      readonly leftMs: number;
+    }
   /** From `look`. `token` is empty where there is no lock. */
   | { readonly status: 'lock'; readonly token: string; readonly unknown: boolean; readonly leftMs: number }
   /** The voter has no marker: it lost its memory since `hello`. Proves that nothing was granted. */
@@ -133,6 +160,8 @@ export type Answer =
    * `lostWallMs`: events before this instant may be forgotten, epoch milliseconds; 0: none are.
    */
   | { readonly status: 'hello'; readonly hold: Hold; readonly leftMs: number; readonly lostWallMs: number }
+  /** `own` of the last gateway of the service that was here with one list, within its time; empty where there was none. */
+  | { readonly status: 'present'; readonly own: string }
   /** This item failed on the voter; the others of its batch did not. Proves nothing. */
   | { readonly status: 'error'; readonly message: string };
 

@@ -17,8 +17,8 @@ export interface Link {
   onChange(changed: (up: boolean) => void, failed?: (errorClass: string) => void): void;
   /** One page of the events that have a record here; begins and ends with cursor `'0'`. Rejects with `LinkError`. */
   scan(cursor: string, tag: string): Promise<Page>;
-  /** What the server says of itself. Rejects with `LinkError`; not there where there is no server. */
-  facts?(): Promise<Facts>;
+  /** What each of its servers says of itself. Rejects with `LinkError`; not there where there is no server. */
+  facts?(): Promise<readonly Facts[]>;
   close(): Promise<void>;
 }
 

@@ -22,6 +22,12 @@ interface Record {
 interface Entry {
   lock: Lock | undefined;
   record: Record | undefined;
+  versions?: Versions | undefined;
+}
+interface Versions {
+  applied: string;
+  pending: string;
+  untilMs: number;
 }
 
 /** How a voter starts: `runId` of the process, and whether a restart keeps its keys (AOF). */
@@ -37,6 +43,7 @@ export class VoterModel {
   readonly #aof: boolean;
   #runId: string;
   #marker: { boot: string; runId: string; lifeMs: number; lostWallMs: number; always: boolean } | undefined;
+  readonly #gateways = new Map<string, { own: string; untilMs: number }>();
   #sync: { token: string; untilMs: number } | undefined;
   #hold: { why: Hold; untilMs: number } | undefined;
   #sweepAt = 1024;
@@ -64,12 +71,16 @@ export class VoterModel {
     this.#marker = undefined;
     this.#hold = undefined;
     this.#sync = undefined;
+    this.#gateways.clear();
   }
 
   /** Every event that has a record. */
   ids(): string[] {
     const now = this.#now();
-    return [...this.#entries.keys()].filter((id) => this.#look(id, now).record !== undefined);
+    return [...this.#entries.keys()].filter((id) => {
+      const { record, versions } = this.#look(id, now);
+      return record !== undefined || versions !== undefined;
+    });
   }
 
   /** Writes an open record, as a forget leaves it. */
@@ -90,11 +101,15 @@ export class VoterModel {
   #answer(item: Item): Answer {
     if (item.op === 'hello') return this.#hello(item);
     if (item.op === 'stepped') return this.#stepped(item.boot, item.nonce);
+    if (item.op === 'relearn') return this.#relearn(item.boot, item.nonce);
+    if (item.op === 'present') return this.#present(item);
     if (item.op === 'trust') return this.#lift(item.boot, ['empty'], 0);
     if (item.op === 'admit') return this.#lift(item.boot, ['empty', 'records'], item.lostWallMs);
     if (item.op === 'sync') return this.#right(item.token, item.lockMs);
+    if (item.op === 'order') return this.#order(item);
     const now = this.#now();
-    const { lock, record } = this.#look(item.id, now);
+    const { lock, record, versions } = this.#look(item.id, now);
+    if (item.op === 'read' && versions) return this.#versionsOf(versions);
     const rec = { attempt: record?.attempt ?? 0, floor: record?.floor ?? 0 };
     const counted = !this.#held();
     const ours = lock && 'token' in item && lock.token === item.token ? lock : undefined;
@@ -204,6 +219,28 @@ export class VoterModel {
     }
   }
 
+  #order({ id, applied, pending, instead, recordMs }: Extract<Item, { op: 'order' }>): Answer {
+    if (!this.#marker) return { status: 'no-marker' };
+    const now = this.#now();
+    const { versions: before = { applied: '', pending: '', untilMs: now } } = this.#look(id, now);
+    if (applied !== '' || pending !== '' || instead !== '') {
+      const keeps = instead === '' ? pending < before.pending : before.pending !== instead;
+      const versions = {
+        applied: applied < before.applied ? before.applied : applied,
+        pending: keeps ? before.pending : pending,
+        untilMs: Math.max(before.untilMs, now + recordMs),
+      };
+      this.#put(id, { versions });
+      return this.#versionsOf({ ...before, untilMs: versions.untilMs });
+    }
+    return this.#versionsOf(before);
+  }
+
+  #versionsOf({ applied, pending, untilMs }: Versions): Answer {
+    const leftMs = Math.ceil(untilMs - this.#now());
+    return { status: 'versions', counted: !this.#held(), applied, pending, leftMs: leftMs > 0 ? leftMs : -2 };
+  }
+
   #hello({ nonce, lifeMs, appendfsync }: Extract<Item, { op: 'hello' }>): Answer {
     const known = this.#marker;
     const longest = Math.max(lifeMs, known?.lifeMs ?? 0);
@@ -230,6 +267,23 @@ export class VoterModel {
     this.#marker.boot = nonce;
     if (!this.#held() || this.#hold!.why === 'locks') this.#holdForLocks(this.#marker.lifeMs);
     return this.#greeting();
+  }
+
+  #relearn(boot: string, nonce: string): Answer {
+    const why = this.#held() ? this.#hold!.why : '';
+    if (!this.#marker || boot !== this.#marker.boot || why === 'records' || why === 'empty')
+      return { status: 'lost', floor: 0 };
+    this.#marker.boot = nonce;
+    this.#hold = { why: 'records', untilMs: Infinity };
+    return this.#greeting();
+  }
+
+  #present({ service, own, ms }: Extract<Item, { op: 'present' }>): Answer {
+    if (!this.#marker) return { status: 'no-marker' };
+    const now = this.#now();
+    const before = this.#gateways.get(service);
+    if (own !== '') this.#gateways.set(service, { own, untilMs: now + ms });
+    return { status: 'present', own: before && before.untilMs > now ? before.own : '' };
   }
 
   #greeting(): Answer {
@@ -277,12 +331,13 @@ export class VoterModel {
     if (!entry) return { lock: undefined, record: undefined };
     if (entry.lock && entry.lock.untilMs <= now) entry.lock = undefined;
     if (entry.record && entry.record.untilMs <= now) entry.record = undefined;
+    if (entry.versions && entry.versions.untilMs <= now) entry.versions = undefined;
     return entry;
   }
 
   #put(id: string, change: Partial<Entry>): void {
     const entry: Entry = { ...this.#look(id, this.#now()), ...change };
-    if (entry.lock || entry.record) this.#entries.set(id, entry);
+    if (entry.lock || entry.record || entry.versions) this.#entries.set(id, entry);
     else this.#entries.delete(id);
     if (this.#entries.size >= this.#sweepAt) this.#sweep();
   }
@@ -291,8 +346,8 @@ export class VoterModel {
   #sweep(): void {
     const now = this.#now();
     for (const [id] of this.#entries) {
-      const { lock, record } = this.#look(id, now);
-      if (!lock && !record) this.#entries.delete(id);
+      const { lock, record, versions } = this.#look(id, now);
+      if (!lock && !record && !versions) this.#entries.delete(id);
     }
     this.#sweepAt = Math.max(1024, this.#entries.size * 2);
   }

@@ -2,7 +2,7 @@
 import type { DeliveryKey } from '../core/delivery.ts';
 import type { Explanation, Forecast, Forgetting, LockView, Operator, RecordView, VoterView } from '../core/operator.ts';
 import type { Reply } from './batch.ts';
-import { decide, quorumOf } from './decide.ts';
+import { byMajorities, decide, type Vote, type VoterList } from './decide.ts';
 import { decodeDone } from './done.ts';
 import type { Answer } from './items.ts';
 import type { Voter } from './voter.ts';
@@ -18,7 +18,7 @@ interface Look {
   readonly lock: Reply & { status: 'lock' };
   readonly record: Reply & { status: 'record' };
   /** The vote that a claim would get now. */
-  readonly vote: Answer;
+  readonly vote: Answer & { readonly learning?: boolean };
 }
 
 interface Silence {
@@ -29,15 +29,18 @@ interface Silence {
 export class VoterOperator implements Operator {
   readonly #voters: readonly Voter[];
   readonly #options: OperatorOptions;
+  readonly #lists: readonly VoterList[] | undefined;
 
-  constructor(voters: readonly Voter[], options: OperatorOptions) {
+  /** `lists`: while the set of voters changes. */
+  constructor(voters: readonly Voter[], options: OperatorOptions, lists?: readonly VoterList[]) {
     this.#voters = voters;
     this.#options = options;
+    this.#lists = lists;
   }
 
   async explain(key: DeliveryKey): Promise<Explanation> {
     const looks = await this.#look(key.id);
-    return { voters: looks.map(viewOf), forecast: forecast(looks) };
+    return { voters: looks.map(viewOf), forecast: forecast(looks, this.#lists) };
   }
 
   /**
@@ -48,7 +51,8 @@ export class VoterOperator implements Operator {
     const looks = await this.#look(id);
     const answered = looks.filter(isLook);
     const silent = looks.filter((look) => !isLook(look));
-    if (answered.length < quorumOf(looks.length)) return { kind: 'incomplete', remember: looks.map(nameOf) };
+    const known = byMajorities(looks.length, this.#lists, (place) => isLook(looks[place]!));
+    if (!known) return { kind: 'incomplete', remember: looks.map(nameOf) };
     const locks = answered.filter(({ lock }) => lock.token !== '');
     if (locks.length > 0 && !force)
       return { kind: 'in-progress', leftMs: Math.max(...locks.map(({ lock }) => lock.leftMs)) };
@@ -61,7 +65,7 @@ export class VoterOperator implements Operator {
       this.#voters.map(async (voter) => {
         const reply = await voter.ask({ op: 'learn', id, done: false, attempt, floor: attempt, content: '', recordMs });
         if (reply.status === 'ok' && voter.counts(reply, id)) return [];
-        return [{ node: voter.name, why: whyOf(reply) }];
+        return [{ node: voter.name, why: whyOf(voter, reply) }];
       }),
     );
     const remember = written.flat();
@@ -76,29 +80,42 @@ export class VoterOperator implements Operator {
         const [lock, record] = await Promise.all([voter.ask({ op: 'look', id }), voter.ask({ op: 'read', id })]);
         if (lock.status === 'lock' && record.status === 'record')
           return { voter, lock, record, vote: voteOf(voter, id, lock, record) };
-        return { voter, why: whyOf(lock.status === 'lock' ? record : lock) };
+        return { voter, why: whyOf(voter, lock.status === 'lock' ? record : lock) };
       }),
     );
   }
 }
 
 const isLook = (look: Look | Silence): look is Look => 'vote' in look;
-const whyOf = (reply: Reply): string => (reply.status === 'error' ? reply.message : reply.status);
+/** Where nobody was asked, what was wrong when somebody was. */
+function whyOf(voter: Voter, reply: Reply): string {
+  if (reply.status !== 'error') return reply.status;
+  if (reply.message !== 'down' && reply.message !== 'skipped') return reply.message;
+  return `${reply.message}, ${voter.trouble}`;
+}
 const nameOf = (look: Look | Silence): { node: string; why: string } => ({
   node: look.voter.name,
   why: isLook(look) ? 'not asked' : look.why,
 });
 
-function voteOf(voter: Voter, id: string, lock: Look['lock'], record: Look['record']): Answer {
-  if (!voter.counts(record, id)) return { status: 'no-marker' };
+function voteOf(voter: Voter, id: string, lock: Look['lock'], record: Look['record']): Look['vote'] {
+  if (record.boot === '') return { status: 'no-marker' };
   if (record.done) return { ...record, status: 'done' };
   if (lock.token !== '') return { ...lock, status: 'held', floor: record.floor };
-  return { status: 'ok', counted: voter.hold === '', attempt: record.attempt + 1, floor: record.floor };
+  const counted = voter.counts(record, id);
+  return {
+    status: 'ok',
+    counted,
+    learning: voter.isLearning(record, id),
+    attempt: record.attempt + 1,
+    floor: record.floor,
+  };
 }
 
 /** What a delivery would find, by the same count that decides a claim. */
-function forecast(looks: readonly (Look | Silence)[]): Forecast {
-  const decision = decide(looks.map((look) => (isLook(look) ? look.vote : { status: 'error', message: look.why })));
+function forecast(looks: readonly (Look | Silence)[], lists: readonly VoterList[] | undefined): Forecast {
+  const votes = looks.map((look): Vote => (isLook(look) ? look.vote : { status: 'error', message: look.why }));
+  const decision = decide(votes, lists);
   switch (decision.kind) {
     case 'done': {
       const { status, wallMs, traceId } = decodeDone(decision.done.content);

@@ -6,12 +6,14 @@ import { drift } from './items.ts';
 /** What a claim that was won is made of. */
 export class QuorumLease implements Lease {
   readonly key: DeliveryKey;
-  readonly attempt: number;
+  attempt: number;
   readonly retentionMs: number;
   readonly startedMs: number;
   readonly ballot: Ballot;
   readonly memorySinceMs: number | undefined;
   validUntilMs: number;
+  /** Without a quorum: nothing that could be valid, but a token on the voters that answered. */
+  readonly partial: boolean;
   readonly #clock: Clock;
   readonly #minWorkMs: number;
 
@@ -23,6 +25,7 @@ export class QuorumLease implements Lease {
     ballot: Ballot,
     memorySinceMs: number | undefined,
     clock: Clock,
+    partial = false,
   ) {
     this.key = key;
     this.attempt = attempt;
@@ -30,7 +33,8 @@ export class QuorumLease implements Lease {
     this.startedMs = startedMs;
     this.ballot = ballot;
     this.memorySinceMs = memorySinceMs;
-    this.validUntilMs = startedMs + ballot.lockMs - drift(ballot.lockMs);
+    this.partial = partial;
+    this.validUntilMs = partial ? -Infinity : startedMs + ballot.lockMs - drift(ballot.lockMs);
     this.#clock = clock;
     this.#minWorkMs = ballot.lockMs / 3;
   }

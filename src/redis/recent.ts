@@ -7,13 +7,14 @@ import type { Item } from './items.ts';
 
 const KEPT_MS = 10_000;
 /** Dropped as a whole: a Map that is emptied one by one from its front walks over what has gone, at every look. */
-const PART_MS = 2_500;
+const PART_MS = 1_000;
 
-export type Learn = Extract<Item, { op: 'learn' }>;
+export type Learn = Extract<Item, { op: 'learn' | 'order' }>;
 
 interface Part {
   readonly sinceMs: number;
-  readonly written: Map<string, { readonly atMs: number; readonly item: Learn }>;
+  /** The last of each event in this time. */
+  readonly written: Map<string, Learn>;
 }
 
 export class Recent {
@@ -28,24 +29,25 @@ export class Recent {
   wrote(item: Learn): void {
     const nowMs = this.#clock.now();
     while (this.#parts.length > 0 && nowMs - this.#parts[0]!.sinceMs > KEPT_MS + PART_MS) this.#parts.shift();
-    for (const { written } of this.#parts) written.delete(item.id);
     let part = this.#parts.at(-1);
     if (part === undefined || nowMs - part.sinceMs >= PART_MS)
       this.#parts.push((part = { sinceMs: nowMs, written: new Map() }));
-    part.written.set(item.id, { atMs: nowMs, item });
+    part.written.set(item.id, item);
   }
 
   /** The attempt did not take place: what is left are those before it. */
   takenBack(id: string): void {
-    const item = this.#parts.map(({ written }) => written.get(id)).find((found) => found !== undefined)?.item;
+    const item = this.#parts.findLast(({ written }) => written.has(id))?.written.get(id);
     for (const { written } of this.#parts) written.delete(id);
-    if (item && item.attempt > 1) this.wrote({ ...item, attempt: item.attempt - 1 });
+    if (item?.op === 'learn' && item.attempt > 1) this.wrote({ ...item, attempt: item.attempt - 1 });
   }
 
+  /** The last of each event, and at most a second's worth that is older than ten. */
   all(): Learn[] {
-    const sinceMs = this.#clock.now() - KEPT_MS;
-    return this.#parts.flatMap(({ written }) =>
-      [...written.values()].filter(({ atMs }) => atMs >= sinceMs).map(({ item }) => item),
-    );
+    const sinceMs = this.#clock.now() - KEPT_MS - PART_MS;
+    const last = new Map<string, Learn>();
+    for (const part of this.#parts)
+      if (part.sinceMs >= sinceMs) for (const [id, item] of part.written) last.set(id, item);
+    return [...last.values()];
   }
 }

@@ -35,12 +35,14 @@ export interface RedisNode {
  */
 export class RedisLink implements Link {
   readonly #redis: Redis;
+  readonly #server: string;
   readonly #prefix: string;
   readonly #timeoutMs: number;
   readonly #listeners: { changed: (up: boolean) => void; failed: ((errorClass: string) => void) | undefined }[] = [];
   #up = false;
 
   constructor(node: RedisNode) {
+    this.#server = `${node.host}:${node.port}`;
     this.#prefix = node.prefix;
     this.#timeoutMs = node.timeoutMs;
     this.#redis = new Redis({
@@ -88,13 +90,18 @@ export class RedisLink implements Link {
     }
   }
 
-  async facts(): Promise<Facts> {
+  async facts(): Promise<readonly [Facts]> {
     const [info, config, time] = await Promise.all([
       unlessForbidden(this.#redis.info()),
       unlessForbidden(this.#redis.config('GET', 'appendfsync')),
       unlessForbidden(this.#redis.time()),
     ]);
-    return factsOf(info, config, time);
+    return [factsOf(this.#server, info, config, time)];
+  }
+
+  /** The reply of CLUSTER SLOTS. Rejects where there is no cluster. */
+  async slots(): Promise<unknown> {
+    return await this.#redis.call('CLUSTER', 'SLOTS');
   }
 
   async load(): Promise<void> {

@@ -10,6 +10,10 @@ const RIGHT_MS = 10_000;
 /** A page is tried again this often: one slow answer in a million must not begin everything anew. */
 const TRIES = 20;
 const PAUSE_MS = 250;
+/** Records copied in one go. Each goes through the event loop that deliveries go through, and through both servers. */
+const SLICE = 100;
+/** For each time of work so many of rest: whatever the machine can do, half of it is left to deliveries at least. */
+const REST = 1;
 
 export interface ResyncOptions {
   /** Records per second at most, so that deliveries go on beside it. */
@@ -34,13 +38,11 @@ export async function resync(
   for (const source of sources) {
     let cursor: string | undefined;
     for (let failures = 0; cursor !== '0';) {
-      const startedMs = clock.now();
-      const page = await copyPage(learner, source, cursor ?? '0', options.token);
-      if (page) [cursor, failures] = [page.cursor, 0];
+      const next = await copyPage(learner, source, cursor ?? '0', options, clock, stopped);
+      if (next !== undefined) [cursor, failures] = [next, 0];
       else failures += 1;
       if (!unchanged() || failures === TRIES) return false;
-      const pauseMs = page ? startedMs + (page.records / options.rate) * 1000 - clock.now() : PAUSE_MS;
-      if (pauseMs > 0) await clock.sleep(pauseMs, stopped);
+      if (next === undefined) await clock.sleep(PAUSE_MS, stopped);
     }
   }
   // An empty page does not tell the boot of the voter that gave it: each says once more who it is.
@@ -48,23 +50,44 @@ export async function resync(
   return answered.every((each) => each) && unchanged();
 }
 
-/** Undefined when anything on the page is without an answer: it is to be copied again. */
+/** The next page's cursor; undefined when anything on this one is without an answer: it is to be copied again. */
 async function copyPage(
   learner: Voter,
   source: Voter,
   cursor: string,
-  token: string,
-): Promise<{ cursor: string; records: number } | undefined> {
+  { rate, token }: ResyncOptions,
+  clock: Clock,
+  stopped: AbortSignal,
+): Promise<string | undefined> {
+  let startedMs = clock.now();
   const page = await source.scan(cursor).catch(() => undefined);
   if (!page || !(await learner.startSync(token, RIGHT_MS))) return undefined;
+  for (let at = 0; at === 0 || at < page.ids.length; at += SLICE) {
+    const slice = page.ids.slice(at, at + SLICE);
+    if (!(await copySlice(learner, source, slice))) return undefined;
+    const tookMs = clock.now() - startedMs;
+    await clock.sleep(Math.max(tookMs * REST, (slice.length / rate) * 1000 - tookMs), stopped);
+    if (stopped.aborted) return undefined;
+    startedMs = clock.now();
+  }
+  return page.cursor;
+}
+
+async function copySlice(learner: Voter, source: Voter, ids: readonly string[]): Promise<boolean> {
   const copied = await Promise.all(
-    page.ids.map(async (id) => {
+    ids.map(async (id) => {
       const record = await source.ask({ op: 'read', id });
+      if (record.status === 'versions') {
+        if (record.leftMs <= 0) return true;
+        const { applied, pending, leftMs: keptMs } = record;
+        const told = await learner.ask({ op: 'order', id, applied, pending, instead: '', recordMs: keptMs });
+        return told.status === 'versions';
+      }
       if (record.status !== 'record') return false;
       if (record.leftMs <= 0) return true;
       const { done, attempt, floor, content, leftMs: recordMs } = record;
       return (await learner.ask({ op: 'learn', id, done, attempt, floor, content, recordMs })).status === 'ok';
     }),
   );
-  return copied.every((each) => each) ? { cursor: page.cursor, records: page.ids.length } : undefined;
+  return copied.every((each) => each);
 }

@@ -4,12 +4,14 @@
  *
  * No `#!lua` header: with one, Redis refuses the whole script when out of memory, releases included.
  *
- * KEYS: marker, hold, then lock and record of each item (the marker and hold again for `hello`, `trust`…).
+ * KEYS: marker, hold, then lock and record of each item (the marker and hold again for `hello`, `trust`…; what
+ * `codec.ts` says for `sync` and `present`).
  * ARGV: per item seven fields: op, token, ms, record ms, attempt, flag, content.
  * Returns {boot, held (0/1), answer…}; an answer is a flat list that starts with its status.
  *
  * lock    `1 <token> <attempt> <c|n><u|k>`   attempt that its claim wrote (0: healed), counted or not, unknown or known
- * record  `o<attempt>,<floor>` open · `d<attempt>,<floor>,<content>` done; the letter is the format
+ * record  `o<attempt>,<floor>` open · `d<attempt>,<floor>,<content>` done · `v<applied>,<pending>` versions of a resource;
+ *         the letter is the format
  * marker  `1 <boot> <run id> <longest lock life> <memory lost before, epoch ms> <a|e> <voter name>`; a: appendfsync was always
  */
 export const SCRIPT = `
@@ -142,7 +144,32 @@ function ops.peek(l, r)
   return { 'free', hold and 0 or 1, rec.attempt, rec.floor }
 end
 
+local function versionsAt(key)
+  local v = call('GET', key)
+  if not v then return '', '' end
+  local applied, pending = string.match(v, '^v(%w*),(%w*)$')
+  if not applied then error('FORMAT unknown record format') end
+  return applied, pending
+end
+
+function ops.order(_, r, instead, _, recordMs, _, _, change)
+  if boot == '' then return { 'no-marker' } end
+  local applied, pending = versionsAt(r)
+  local newApplied, newPending = string.match(change, '^(%w*),(%w*)$')
+  if change ~= ',' or instead ~= '' then
+    if newApplied < applied then newApplied = applied end
+    if instead == '' and newPending < pending or instead ~= '' and pending ~= instead then newPending = pending end
+    call('SET', r, 'v' .. newApplied .. ',' .. newPending, 'PX', math.max(recordMs, call('PTTL', r)))
+  end
+  return { 'versions', hold and 0 or 1, applied, pending, call('PTTL', r) }
+end
+
 function ops.read(_, r)
+  local v = call('GET', r)
+  if v and string.sub(v, 1, 1) == 'v' then
+    local applied, pending = versionsAt(r)
+    return { 'versions', hold and 0 or 1, applied, pending, call('PTTL', r) }
+  end
   local rec = recordAt(r)
   return { 'record', rec.done and 1 or 0, rec.attempt, rec.floor, rec.content or '', call('PTTL', r) }
 end
@@ -177,6 +204,13 @@ local function info(section, pattern)
   return ok and type(text) == 'string' and string.match(text, pattern) or nil
 end
 
+-- Of a cluster, the slot that the marker is in: the server may have keys of other lanes.
+local function isEmpty()
+  local sharded, slot = pcall(call, 'CLUSTER', 'KEYSLOT', KEYS[1])
+  if sharded and type(slot) == 'number' then return call('CLUSTER', 'COUNTKEYSINSLOT', slot) == 0 end
+  return call('DBSIZE') == 0
+end
+
 local function holdForLocks(longest)
   hold = 'locks'
   call('SET', KEYS[2], hold, 'PX', math.ceil(longest * 1.01 + 1002))
@@ -195,10 +229,10 @@ function ops.hello(_, _, nonce, ms, fsync, _, _, name)
     if run == '-' then run = known end
     if fsync > 0 then kept = fsync == 1 and 'a' or 'e' end
   else
-    local sized, size = pcall(call, 'DBSIZE')
+    local looked, empty = pcall(isEmpty)
     local why = 'records'
     if known and info('persistence', 'aof_enabled:(%d)') == '1' then why = 'locks'
-    elseif not known and sized and size == 0 then why = 'empty' end
+    elseif not known and looked and empty == true then why = 'empty' end
     if why ~= 'locks' then
       hold = why
       call('SET', KEYS[2], hold)
@@ -216,6 +250,23 @@ function ops.stepped(_, _, known, _, _, _, _, nonce)
   if not hold or hold == 'locks' then holdForLocks(tonumber(string.match(marker, '^1 %S+ %S+ (%d+)'))) end
   setMarker((string.gsub(marker, '^1 %S+', '1 ' .. nonce)))
   return { 'hello', hold, call('PTTL', KEYS[2]), string.match(marker, '^1 %S+ %S+ %d+ (%d+)') }
+end
+
+function ops.relearn(_, _, known, _, _, _, _, nonce)
+  if boot == '' or known ~= boot or hold == 'records' or hold == 'empty' then return { 'lost', 0 } end
+  boot = nonce
+  hold = 'records'
+  call('SET', KEYS[2], hold)
+  setMarker((string.gsub(marker, '^1 %S+', '1 ' .. nonce)))
+  return { 'hello', hold, -1, string.match(marker, '^1 %S+ %S+ %d+ (%d+)') }
+end
+
+function ops.present(gateways, unready, own, ms)
+  if boot == '' then return { 'no-marker' } end
+  local before = call('GET', gateways) or ''
+  if own ~= '' then call('SET', gateways, own, 'PX', ms) end
+  if hold then call('SET', unready, hold, 'PX', ms) else call('DEL', unready) end
+  return { 'present', before }
 end
 
 function ops.admit(_, _, known, _, _, _, _, lost)

@@ -6,7 +6,6 @@ import type { Clock, Events, Lease } from '../core/ports.ts';
 import { gather, type Ballot, type Ballots } from './ballots.ts';
 import type { QuorumLease } from './quorum-lease.ts';
 import type { Learn } from './recent.ts';
-import { decide } from './decide.ts';
 import type { Reply } from './batch.ts';
 import type { Voter } from './voter.ts';
 
@@ -105,7 +104,7 @@ export class Settling implements AsyncDisposable {
     });
     const verdict = await gather(asked, () => {
       if (acks.some((ack) => ack?.status === 'forgotten')) return 'forgotten' as const;
-      return decide(this.#ballots.votes(acks, id)).kind === 'won' ? ('quorum' as const) : undefined;
+      return this.#ballots.decide(acks, id).kind === 'won' ? ('quorum' as const) : undefined;
     });
     if (verdict === 'forgotten') this.#events.completionGivenUp(lease.key.id, 'forgotten');
     return verdict ?? 'short';

@@ -20,11 +20,14 @@ import type { Facts } from './facts.ts';
 import type { BatchAnswer, Hold, Item } from './items.ts';
 import { LinkError, type Link, type Page } from './link.ts';
 import { tagOf } from './codec.ts';
+import { TAGS } from './slots.ts';
 
 const PROBE_MS = 2000;
 /** A server that reads its file back is asked this often. */
 const LOADING_MS = 200;
 const SILENCES = 3;
+/** Longer than it takes to notice that a gateway has gone, by several probes. */
+const PRESENT_MS = 5 * PROBE_MS;
 const HELD: Record<Exclude<Hold, ''>, string> = {
   locks: 'it was restarted and may have forgotten locks',
   records: 'it may have forgotten events and learns them from the others',
@@ -39,6 +42,8 @@ export interface VoterOptions {
   /** One lane for a standalone server, sixteen (by tag) for a Redis Cluster. */
   readonly lanes: 'one' | 'sixteen';
   readonly nonce: () => string;
+  /** What it is told of the voters that we know (`membership.ts`); undefined: nothing, we only look. */
+  readonly presence?: { readonly service: string; readonly own: string } | undefined;
   /** Called when the voter was greeted and before its answers count; `hold` is known when it has answered. */
   readonly greeted?: (voter: Voter) => void;
 }
@@ -57,6 +62,8 @@ export class Voter implements AsyncDisposable {
   readonly #met = new Map<string, string>();
   readonly #closing = new AbortController();
   #hold: Hold = '';
+  /** The lanes that are on hold; all of them count only together. */
+  #heldLanes: ReadonlySet<string> = new Set();
   /** When the hold ends by itself. */
   #holdUntilMs: number | undefined;
   #unfit: string | undefined;
@@ -66,9 +73,14 @@ export class Voter implements AsyncDisposable {
   /** For the next `hello`. */
   appendfsync: 'always' | 'other' | undefined;
   #lostWallMs = 0;
+  /** Which voters gateways know that were here; empty: none were; undefined: not known. */
+  #others: string | undefined;
   #up = false;
   #greeted = false;
-  #silences = 0;
+  /** By lane, silences in a row. */
+  readonly #silences = new Map<string, number>();
+  /** Lanes that are skipped. */
+  #mute = 0;
   /** Nothing has been heard from it since a silence, or since the connection broke. */
   #quiet = false;
   #flushing = false;
@@ -78,7 +90,7 @@ export class Voter implements AsyncDisposable {
   #stateWhy: string | undefined;
   #stateSinceMs: number;
   #greeting: Promise<boolean> | undefined;
-  readonly #rebooted: (() => void)[] = [];
+  readonly #rebooted: ((concerns: (id: string) => boolean) => void)[] = [];
   readonly #quieted: ((quiet: boolean) => void)[] = [];
 
   constructor(link: Link, options: VoterOptions, clock: Clock, events: Events) {
@@ -135,8 +147,13 @@ export class Voter implements AsyncDisposable {
     };
   }
 
-  /** What the server says of itself; undefined when it does not answer in time, or there is none. */
-  async facts(): Promise<Facts | undefined> {
+  /** The class of its last error, or what else kept it from being asked. */
+  get trouble(): string {
+    return this.#trouble;
+  }
+
+  /** What its servers say of themselves; undefined when they do not answer in time, or there are none. */
+  async facts(): Promise<readonly Facts[] | undefined> {
     const asked = this.#link.facts?.();
     return asked && (await this.#inTime(asked).catch(() => undefined));
   }
@@ -157,8 +174,14 @@ export class Voter implements AsyncDisposable {
     return [...this.#boots.values()].join(' ');
   }
 
+  /** Whether this and `other` are one memory. */
+  isTwinOf(other: Voter): boolean {
+    const boots = new Set(this.#boots.values());
+    return [...other.#boots.values()].some((boot) => boot !== '' && boots.has(boot));
+  }
+
   get eligible(): boolean {
-    return this.#up && this.#greeted && this.#silences < SILENCES;
+    return this.#up && this.#greeted && this.#mute === 0;
   }
 
   /** Whether an answer may be counted now: the voter has not started anew since it gave it. */
@@ -171,15 +194,40 @@ export class Voter implements AsyncDisposable {
     );
   }
 
+  /** Whether an ok that does not count came from a voter that has records to learn, and still has. */
+  isLearning(reply: Reply, id: string): boolean {
+    return this.learns && reply.boot !== '' && reply.boot === this.#boots.get(this.#lane(id));
+  }
+
+  /** It lost its records, or may have, or never had any. */
+  get learns(): boolean {
+    return this.#hold === 'records' || this.#hold === 'empty';
+  }
+
   /** Asks; settles within the deadline, an `error` answer where there is none. Never rejects. */
-  async ask(item: Exclude<Item, { op: 'hello' | 'trust' | 'admit' | 'sync' | 'stepped' }>): Promise<Reply> {
+  ask(item: Extract<Item, { id: string }>): Promise<Reply> {
     if (!this.eligible) {
       const why = this.#up && this.#greeted ? 'skipped' : 'down';
       this.#events.voterError(this.name, why);
-      return { status: 'error', message: why, boot: '' };
+      return Promise.resolve({ status: 'error', message: why, boot: '' });
     }
     if (item.op === 'release') this.#withdraw(item.token);
-    return await this.#enqueue(item, this.#lane(item.id));
+    return this.#enqueue(item, this.#lane(item.id));
+  }
+
+  /** The voters that the last gateway knew that was here with one list of them; empty: there was none; undefined: not known. */
+  get others(): string | undefined {
+    return this.eligible ? this.#others : undefined;
+  }
+
+  /** Has it learn its records anew, if it has not started anew since it had `boot`. */
+  async relearn(boot: string): Promise<void> {
+    if (boot !== this.boot) return;
+    const { nonce } = this.#options;
+    await Promise.all(
+      [...this.#boots].map(([lane, known]) => this.#enqueue({ op: 'relearn', boot: known, nonce: nonce() }, lane)),
+    );
+    await this.greet();
   }
 
   /** Events before this instant may be forgotten (epoch milliseconds); 0: none are. */
@@ -206,8 +254,8 @@ export class Voter implements AsyncDisposable {
     await this.greet();
   }
 
-  /** `listener` is called when the voter has started anew and is known under another boot. */
-  onReboot(listener: () => void): void {
+  /** `listener` is called when the voter has started anew and is known under another boot; `concerns`: whether an event is kept there. */
+  onReboot(listener: (concerns: (id: string) => boolean) => void): void {
     this.#rebooted.push(listener);
   }
 
@@ -219,6 +267,7 @@ export class Voter implements AsyncDisposable {
   /** Lifts the hold of a voter that was empty when first met; without effect on any other. */
   async trust(): Promise<void> {
     await Promise.all([...this.#boots].map(([lane, boot]) => this.#enqueue({ op: 'trust', boot }, lane)));
+    await this.greet();
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -269,7 +318,7 @@ export class Voter implements AsyncDisposable {
     let late = false;
     const cancel = this.#atDeadline(wanted[0]!, () => {
       late = true;
-      this.#silent(wanted);
+      this.#silent(wanted, lane);
       this.#settle(wanted, () => ({ status: 'error', message: 'timeout', boot: '' }));
     });
     try {
@@ -279,14 +328,14 @@ export class Voter implements AsyncDisposable {
       );
       // A voter that answers too late, every time, costs as much as a silent one.
       if (late) return;
-      this.#silences = 0;
+      this.#heard(lane);
       this.#events.voterCommand(this.name, this.#clock.now() - sentMs);
       this.#learn(reply, lane);
       this.#settle(wanted, (index) => ({ ...reply.answers[index]!, boot: reply.boot }));
     } catch (error) {
       const why = error instanceof LinkError ? error.errorClass : 'other';
       if (why === 'noscript' && this.#again(wanted, lane)) return;
-      if (why === 'timeout') this.#silent(wanted);
+      if (why === 'timeout') this.#silent(wanted, lane);
       else this.#tell(why);
       this.#settle(wanted, () => ({ status: 'error', message: why, boot: '' }));
       if (!(error instanceof LinkError)) throw error;
@@ -360,7 +409,8 @@ export class Voter implements AsyncDisposable {
     this.#up = up;
     this.#greeted = false;
     if (up) {
-      this.#silences = 0;
+      this.#silences.clear();
+      this.#mute = 0;
       void this.greet();
     } else {
       this.#setQuiet(true);
@@ -381,18 +431,21 @@ export class Voter implements AsyncDisposable {
   }
 
   async #greet(): Promise<boolean> {
-    const { lifeMs, name, nonce } = this.#options;
+    const { lifeMs, name, nonce, presence } = this.#options;
     const { appendfsync } = this;
-    const lanes = this.#options.lanes === 'one' ? ['0'] : '0123456789abcdef'.split('');
-    const replies = await Promise.all(
-      lanes.map((lane) => this.#enqueue({ op: 'hello', nonce: nonce(), lifeMs, name, appendfsync }, lane)),
-    );
+    const lanes = this.#options.lanes === 'one' ? ['0'] : TAGS;
+    const asked = lanes.map((lane) => this.#enqueue({ op: 'hello', nonce: nonce(), lifeMs, name, appendfsync }, lane));
+    const present = presence && this.#enqueue({ op: 'present', ...presence, ms: PRESENT_MS }, lanes[0]!);
+    // In one batch with the greeting, so that it is there when that is.
+    void present?.then((reply) => (this.#others = reply.status === 'present' ? reply.own : undefined));
+    const replies = await Promise.all(asked);
     const answered = replies.every((reply) => reply.status === 'hello');
     if (answered) {
       this.#greeted = this.#up;
       this.#lostWallMs = Math.max(0, ...replies.map((reply) => (reply.status === 'hello' ? reply.lostWallMs : 0)));
       const held = replies.flatMap((reply) => (reply.status === 'hello' && reply.hold !== '' ? [reply] : []));
-      this.#hold = held[0]?.hold ?? '';
+      this.#heldLanes = new Set(lanes.filter((_, at) => held.some((reply) => reply === replies[at])));
+      this.#hold = holdOfAll(replies.map((reply) => (reply.status === 'hello' ? reply.hold : '')));
       this.#holdUntilMs = this.#clock.now() + Math.max(0, ...held.map(({ leftMs }) => leftMs));
     }
     this.#options.greeted?.(this);
@@ -424,19 +477,29 @@ export class Voter implements AsyncDisposable {
       this.#trouble = 'it has forgotten everything';
     }
     // What else there is to know at the end of a hold (since when memory is whole), only the greeting tells.
-    if (reply.boot === '' || reply.held !== (this.#hold !== '')) void this.greet();
-    if (before && reply.boot !== '' && before !== reply.boot) for (const listener of this.#rebooted) listener();
+    if (reply.boot === '' || reply.held !== this.#heldLanes.has(lane)) void this.greet();
+    if (before && reply.boot !== '' && before !== reply.boot)
+      for (const listener of this.#rebooted) listener((id) => this.#lane(id) === lane);
     this.#setQuiet(false);
     this.#report();
   }
 
   /** One silence, unless the deadline has counted it already. */
-  #silent(batch: readonly Pending[]): void {
+  #silent(batch: readonly Pending[], lane: string): void {
     if (!batch.some((pending) => pending.resolve)) return;
-    this.#silences += 1;
+    const silences = (this.#silences.get(lane) ?? 0) + 1;
+    this.#silences.set(lane, silences);
+    if (silences === SILENCES) this.#mute += 1;
     this.#setQuiet(true);
     this.#tell('timeout');
     this.#report();
+  }
+
+  #heard(lane: string): void {
+    const silences = this.#silences.get(lane);
+    if (silences === undefined) return;
+    this.#silences.delete(lane);
+    if (silences >= SILENCES) this.#mute -= 1;
   }
 
   #report(): void {
@@ -447,4 +510,11 @@ export class Voter implements AsyncDisposable {
     [this.#state, this.#stateWhy, this.#stateSinceMs] = [state, why, this.#clock.now()];
     this.#events.voterState(this.name, state, { why, leftMs, lastedMs });
   }
+}
+
+/** Of a voter with several lanes: it is empty only as a whole, and has lost its records where any lane has. */
+function holdOfAll(holds: readonly Hold[]): Hold {
+  if (holds.every((hold) => hold === holds[0])) return holds[0]!;
+  if (holds.some((hold) => hold === 'records' || hold === 'empty')) return 'records';
+  return 'locks';
 }

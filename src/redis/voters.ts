@@ -3,7 +3,10 @@ import type { Clock, Events } from '../core/ports.ts';
 import { quorumOf } from './decide.ts';
 import { Health } from './health.ts';
 import { MemoryLink, type Link } from './link.ts';
+import { reportStrangers, type Membership } from './membership.ts';
+import { ClusterLink } from './cluster-link.ts';
 import { RedisLink, type RedisNode } from './redis-link.ts';
+import type { ClusterAddress } from './slots.ts';
 import { Voter } from './voter.ts';
 
 export interface VotersOptions {
@@ -15,22 +18,39 @@ export interface VotersOptions {
   readonly firstStart: 'wait' | 'trust';
   /** A fresh random word at every call. */
   readonly nonce: () => string;
+  /** Told to the voters; without it nobody is told that this gateway is here. */
+  readonly membership?: Membership;
 }
 
 export interface NamedLink {
   /** Label of the node in metrics and logs. */
   readonly name: string;
   readonly link: Link;
+  /** `one` unless said. */
+  readonly lanes?: 'one' | 'sixteen';
 }
 
 export interface RedisNodes {
-  readonly nodes: readonly (Omit<RedisNode, 'prefix' | 'timeoutMs'> & { readonly name: string })[];
+  /** `cluster`: members of a Redis Cluster, which is one voter; undefined: the server at `host` and `port`. */
+  readonly nodes: readonly (Omit<RedisNode, 'prefix' | 'timeoutMs'> & {
+    readonly name: string;
+    readonly cluster?: readonly ClusterAddress[] | undefined;
+  })[];
+  /** The voters until now, while they change; those that stay are in both. */
+  readonly previous?: RedisNodes['nodes'];
   readonly prefix: string;
   readonly timeoutMs: number;
 }
 
-export const redisLinks = ({ nodes, prefix, timeoutMs }: RedisNodes): NamedLink[] =>
-  nodes.map(({ name, ...node }) => ({ name, link: new RedisLink({ ...node, prefix, timeoutMs }) }));
+/** Those of `nodes`, then those of `previous` that do not stay. */
+export const redisLinks = ({ nodes, previous = [], prefix, timeoutMs }: RedisNodes, clock: Clock): NamedLink[] =>
+  [...nodes, ...previous.filter(({ name }) => nodes.every((node) => node.name !== name))].map(
+    ({ name, cluster: seeds, ...node }) => {
+      const settings = { ...node, prefix, timeoutMs };
+      if (seeds === undefined) return { name, link: new RedisLink(settings) };
+      return { name, link: new ClusterLink({ ...settings, seeds }, clock), lanes: 'sixteen' };
+    },
+  );
 
 /** One voter in this process: for one gateway, for trials. Its claims are gone with the process. */
 export const embeddedLink = (clock: Clock): NamedLink[] => [
@@ -53,7 +73,9 @@ export function createVoters(
   clock: Clock,
   events: Events,
 ): Voter[] {
-  const { timeoutMs, lifeMs, nonce } = options;
+  const { timeoutMs, lifeMs, nonce, membership } = options;
+  const presence = membership && { service: membership.service, own: membership.own };
+  const report = membership && reportStrangers(membership, events);
   const startedMs = clock.now();
   const met = new Set<Voter>();
   let asking = false;
@@ -77,11 +99,12 @@ export function createVoters(
   const health = new Health(voters, clock, events);
   const greeted = (voter: Voter): void => {
     health.met(voter);
+    report?.(voter);
     void health.look(voter);
     if (options.firstStart === 'trust') void trustIfEmpty();
   };
-  for (const { name, link } of links) {
-    voters.push(new Voter(link, { name, timeoutMs, lifeMs, lanes: 'one', nonce, greeted }, clock, events));
+  for (const { name, link, lanes = 'one' } of links) {
+    voters.push(new Voter(link, { name, timeoutMs, lifeMs, lanes, nonce, presence, greeted }, clock, events));
   }
   if (options.firstStart === 'trust') clock.timer(MEET_MS, () => void trustIfEmpty());
   return voters;

@@ -44,6 +44,14 @@ function check(received: Received, { secrets }: Circumstances): Checked {
     : rejected('bad_signature', 'the signature of a notification item does not match');
 }
 
+const events = inEach(
+  '/notificationItems',
+  '/NotificationRequestItem/pspReference',
+  '/NotificationRequestItem/eventCode',
+  '/NotificationRequestItem/success',
+  '/NotificationRequestItem/merchantAccountCode?',
+);
+
 export const adyen: Sender = {
   name: 'adyen',
   title: 'Adyen payments (standard webhook)',
@@ -55,15 +63,8 @@ export const adyen: Sender = {
   },
   secret: 'the HMAC key of the webhook, 64 hexadecimal digits',
   decodeSecret: hexSecret,
-  identity: namedBy(
-    inEach(
-      '/notificationItems',
-      '/NotificationRequestItem/pspReference',
-      '/NotificationRequestItem/eventCode',
-      '/NotificationRequestItem/success',
-      '/NotificationRequestItem/merchantAccountCode?',
-    ),
-  ),
+  identity: namedBy(events),
+  elements: events,
   notCovered: ['`eventDate`, `reason`, `paymentMethod`, and all of `additionalData`'],
   replayedBy: undefined,
   successStatus: 200,
@@ -76,7 +77,7 @@ export const adyen: Sender = {
   cautions: [
     'The signature covers eight fields: do not rely on eventDate, reason or additionalData without asking Adyen.',
     'Fields are joined by colons without escaping: where they meet is not signed.',
-    'A delivery with several items is named by all of them, in their order; one wrong signature refuses it as a whole.',
+    'A delivery with several items is named by all of them, in their order, unless the route says elements: each; one wrong signature refuses it as a whole.',
     'New events wait behind one that fails: an application that answers errors stops the queue of its endpoint.',
     'After generating a new key, deliveries may be signed with the old one for a while: configure both.',
   ],

@@ -17,7 +17,7 @@ export const bitbucket: Sender = {
   setup: ['Repository settings → Webhooks → Add webhook: the URL and a secret.'],
   cautions: [
     'Bitbucket sends at most twice more, and only after a status from 500 to 599.',
-    'The signature covers the body only: a captured delivery can be replayed under another X-Request-UUID. `replayGuard` stops that.',
+    'The signature covers the body only: a captured delivery can be replayed under another X-Request-UUID. `replayGuard` stops that; it is off because the kind of event is not in the body, and two kinds may have one.',
   ],
   unverified: ['When the two retries come; ten minutes are assumed.', 'That they keep X-Request-UUID.'],
   sources: [

@@ -11,6 +11,7 @@ export const coinbaseCommerce: Sender = {
   // The attempt number is in the body, and rises with each retry.
   identity: namedBy(inJson('/event/id')),
   successStatus: 200,
+  onlyStatus: true,
   timeLimitMs: undefined,
   retryHorizonMs: 3 * day,
   lastRetryMs: 3 * day,

@@ -33,6 +33,7 @@ export const discord: Sender = {
   identity: namedBy(inJson('/id')),
   handshake,
   successStatus: 200,
+  onlyStatus: true,
   timeLimitMs: 3 * second,
   retryHorizonMs: 0,
   setup: [
@@ -56,6 +57,7 @@ export const discordEvents: Sender = {
   title: 'Discord webhook events',
   identity: namedBy(body),
   successStatus: 204,
+  onlyStatus: true,
   retryHorizonMs: 10 * minute,
   lastRetryMs: 10 * minute,
   setup: [discord.setup[0]!, 'Webhooks → Endpoint: the URL, and the events.'],

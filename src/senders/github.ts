@@ -1,6 +1,6 @@
 import type { Sender } from '../core/sender.ts';
 import { textSecret } from '../core/secret.ts';
-import { inHeader, namedBy, second, signedBody } from './rules.ts';
+import { firstOf, inHeader, namedBy, second, signedBody } from './rules.ts';
 
 export const github: Sender = {
   name: 'github',
@@ -11,6 +11,12 @@ export const github: Sender = {
   identity: namedBy(inHeader('X-GitHub-Delivery')),
   notCovered: ['X-GitHub-Delivery and every other header'],
   replayedBy: 'body',
+  // Of each kind of event apart: that an issue was closed does not make a comment on it stale.
+  ordering: {
+    resource: [inHeader('X-GitHub-Event'), firstOf('/pull_request/node_id', '/issue/node_id')],
+    version: firstOf('/pull_request/updated_at', '/issue/updated_at'),
+    type: 'timestamp',
+  },
   successStatus: 200,
   timeLimitMs: 10 * second,
   retryHorizonMs: 0,
@@ -20,7 +26,7 @@ export const github: Sender = {
   ],
   cautions: [
     'GitHub never retries by itself: an answer other than 2xx loses the event unless somebody redelivers it. A redelivery keeps its X-GitHub-Delivery.',
-    'The signature covers the body only: whoever captures a delivery can replay it under another X-GitHub-Delivery, and it is forwarded as a new event. `replayGuard` stops that.',
+    'The signature covers the body only: whoever captures a delivery can replay it under another X-GitHub-Delivery, and it is forwarded as a new event. `replayGuard` stops that; it is off because two events may have one body (the same workflow_dispatch or repository_dispatch twice), and the second would be lost.',
     'A repository hook and an organisation hook for the same change are two deliveries with two ids.',
   ],
   sources: [

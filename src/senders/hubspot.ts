@@ -29,14 +29,17 @@ const v2: TemplateRule = {
   version: { header: 'X-HubSpot-Signature-Version', value: 'v2' },
 };
 
+/** attemptNumber, which is in the body too, rises with each retry. */
+const events = inEach('', '/portalId?', '/subscriptionId?', '/eventId', '/objectId?', '/occurredAt?');
+
 export const hubspot: Sender = {
   name: 'hubspot',
   title: 'HubSpot',
   signature: { scheme: 'first-of', rules: [v3, v2, v1] },
   secret: "the app's client secret",
   decodeSecret: textSecret,
-  // attemptNumber, which is in the body, rises with each retry.
-  identity: namedBy(inEach('', '/portalId?', '/subscriptionId?', '/eventId', '/objectId?', '/occurredAt?')),
+  identity: namedBy(events),
+  elements: events,
   successStatus: 200,
   timeLimitMs: 5 * second,
   retryHorizonMs: day,
@@ -47,7 +50,7 @@ export const hubspot: Sender = {
   ],
   cautions: [
     'Signatures of version 3 are preferred; without one, those of version 2 and 1 are taken, which are plain hashes without a timestamp and can be replayed for ever. `sender: hubspot-v3` takes nothing else.',
-    'One delivery carries up to a hundred events; it is named by all of them, in their order.',
+    'One delivery carries up to a hundred events; it is named by all of them, in their order, unless the route says elements: each.',
     'Workflow webhooks and CRM cards have other bodies: say in `identity` what names them.',
   ],
   unverified: [

@@ -2,6 +2,8 @@ import { textSecret } from '../core/secret.ts';
 import type { Sender } from '../core/sender.ts';
 import { day, inEach, namedIfPossible, second, signedBody } from './rules.ts';
 
+const events = inEach('/events', '/webhookEventId');
+
 export const line: Sender = {
   name: 'line',
   title: 'LINE Messaging API',
@@ -9,7 +11,8 @@ export const line: Sender = {
   secret: 'the channel secret',
   decodeSecret: textSecret,
   // isRedelivery flips in a redelivery, so its body is another one.
-  identity: namedIfPossible(inEach('/events', '/webhookEventId')),
+  identity: namedIfPossible(events),
+  elements: events,
   successStatus: 200,
   timeLimitMs: 2 * second,
   retryHorizonMs: day,
@@ -19,7 +22,7 @@ export const line: Sender = {
   ],
   cautions: [
     'LINE sends again only where webhook redelivery is switched on.',
-    'One delivery carries several events; it is named by all of them, in their order.',
+    'One delivery carries several events; it is named by all of them, in their order, unless the route says elements: each.',
     'Verify posts a delivery without events; it is forwarded without a claim.',
   ],
   unverified: ['The time limit of 2 seconds, and for how long LINE sends again.'],

@@ -16,13 +16,15 @@ export const linear: Sender = {
   notCovered: ['Linear-Delivery and every other header'],
   // A retry has another webhookTimestamp, so another body; a replay has a minute.
   replayedBy: 'body',
+  guarded: true,
   successStatus: 200,
+  onlyStatus: true,
   timeLimitMs: 5 * second,
   retryHorizonMs: 7 * hour + minute,
   lastRetryMs: 7 * hour + minute,
   setup: ['Settings → API → Webhooks → New webhook: the URL; then copy the signing secret.'],
   cautions: [
-    'The signature does not cover Linear-Delivery: within a minute a captured delivery can be replayed under another id.',
+    'The signature does not cover Linear-Delivery: within a minute a captured delivery can be replayed under another id. `replayGuard`, which is on, stops that.',
     'The window is the minute of Linear’s own library.',
   ],
   unverified: [

@@ -11,6 +11,7 @@ export const mollieNextgen: Sender = {
   decodeSecret: textSecret,
   identity: namedBy(inJson('/id')),
   successStatus: 200,
+  onlyStatus: true,
   timeLimitMs: 15 * second,
   retryHorizonMs: 26 * hour,
   lastRetryMs: 26 * hour,
@@ -34,6 +35,7 @@ export const mollie: Sender = {
   identity: namedIfPossible(),
   notCovered: ['anything: a delivery is only the id of what has changed'],
   successStatus: 200,
+  onlyStatus: true,
   timeLimitMs: 15 * second,
   // 10 calls: 1, 2, 4, 8, 16 and 29 minutes, then 1, 2 and 22 hours.
   retryHorizonMs: 26 * hour,

@@ -15,6 +15,7 @@ export const paddle: Sender = {
   decodeSecret: textSecret,
   identity: namedBy(inJson('/event_id')),
   successStatus: 200,
+  onlyStatus: true,
   timeLimitMs: 5 * second,
   retryHorizonMs: 3 * day,
   lastRetryMs: 3 * day,

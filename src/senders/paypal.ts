@@ -65,6 +65,7 @@ export const paypal: Sender = {
   identity: namedBy(inJson('/id')),
   notCovered: ['the body, but for its CRC-32'],
   replayedBy: 'signed-id',
+  guarded: true,
   successStatus: 200,
   timeLimitMs: undefined,
   retryHorizonMs: 3 * day,
@@ -74,7 +75,7 @@ export const paypal: Sender = {
     'Let the gateway reach paypal.com over https: it reads the certificate there, once a day.',
   ],
   cautions: [
-    'The signature covers a CRC-32 of the body, and bodies with a given CRC-32 can be made: who has seen one delivery can put another body under it. `replayGuard` lets each transmission id through once; where it matters, have the application fetch the event from PayPal.',
+    'The signature covers a CRC-32 of the body, and bodies with a given CRC-32 can be made: who has seen one delivery can put another body under it. `replayGuard`, which is on, lets each transmission id through once; where it matters, have the application fetch the event from PayPal.',
     'While the certificate cannot be read, deliveries are answered 503, and PayPal sends them again.',
   ],
   unverified: ['That a transmission id is new with every send.'],

@@ -116,6 +116,7 @@ export const plaid: Sender = {
   },
   identity: namedBy(inJson('/webhook_type'), inJson('/webhook_code'), maybeInJson('/item_id'), signedId),
   successStatus: 200,
+  onlyStatus: true,
   timeLimitMs: 10 * second,
   retryHorizonMs: day,
   lastRetryMs: day,

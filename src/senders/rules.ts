@@ -47,8 +47,14 @@ export const inForm = (field: string): IdentityPart => ({ from: 'form', field })
 export const body: IdentityPart = { from: 'body' };
 export const signedId: IdentityPart = { from: 'signed-id' };
 
+/** The first of these places in the JSON body that holds a string or number. */
+export const firstOf = (...places: string[]): IdentityPart => ({
+  from: 'first-of',
+  ways: places.map((at) => [inJson(at)]),
+});
+
 /** All elements of a list in the JSON body, by these values in each; a `?` at the end of a pointer: where there is one. */
-export const inEach = (list: string, ...each: string[]): IdentityPart => ({
+export const inEach = (list: string, ...each: string[]): Extract<IdentityPart, { from: 'json-list' }> => ({
   from: 'json-list',
   list: pointer(list),
   each: each.map((at) => ({ pointer: pointer(at.replace(/\?$/, '')), optional: at.endsWith('?') })),

@@ -2,6 +2,8 @@ import { p256Secret } from '../core/secret.ts';
 import type { Sender } from '../core/sender.ts';
 import { day, inEach, namedBy } from './rules.ts';
 
+const events = inEach('', '/sg_event_id');
+
 export const sendgrid: Sender = {
   name: 'sendgrid',
   title: 'Twilio SendGrid Event Webhook',
@@ -14,7 +16,8 @@ export const sendgrid: Sender = {
   },
   secret: 'the verification key: the public key in base64, as SendGrid shows it',
   decodeSecret: p256Secret,
-  identity: namedBy(inEach('', '/sg_event_id')),
+  identity: namedBy(events),
+  elements: events,
   successStatus: 200,
   timeLimitMs: undefined,
   retryHorizonMs: day,
@@ -23,7 +26,7 @@ export const sendgrid: Sender = {
     'Settings → Mail Settings → Event Webhooks: the URL, and Signed Event Webhook on; then copy the verification key.',
   ],
   cautions: [
-    'One delivery carries many events. It is named by the sg_event_id of all of them, in their order: the same events cut into other batches are new deliveries, and the application must know its events by sg_event_id.',
+    'One delivery carries many events. It is named by the sg_event_id of all of them, in their order: the same events cut into other batches are new deliveries, and the application must know its events by sg_event_id, or the route say elements: each.',
     'Switching the signature off and on again makes a new key.',
     'Bodies end with CRLF, which is signed.',
   ],

@@ -131,6 +131,7 @@ export const twilio: Sender = {
     'By default Twilio sends again only when it could not connect, and within 15 seconds in all; overrides in the URL’s fragment (`#rc=5&rp=all`) change that. Voice and incoming messages go to the fallback URL.',
     'The answer is what Twilio does next (TwiML): use sync mode. A delivery that nothing names is forwarded without a claim, so that a call goes on.',
     'Names and values are signed one after the other without anything between them: where a name ends and its value begins is not covered.',
+    '`replayGuard` is off: a menu that is asked twice posts the same parameters twice, and the second answer would be missing.',
     'A body in JSON is covered only when the URL has bodySHA256, which Twilio adds; without it such a body is refused.',
   ],
   unverified: [

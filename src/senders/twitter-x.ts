@@ -33,6 +33,7 @@ export const twitterX: Sender = {
   identity: namedBy(body),
   handshake,
   successStatus: 200,
+  onlyStatus: true,
   timeLimitMs: 3 * second,
   retryHorizonMs: 5 * minute,
   lastRetryMs: 5 * minute,

@@ -42,7 +42,7 @@ export const woocommerce: Sender = {
   setup: ['WooCommerce → Settings → Advanced → Webhooks → Add webhook: the URL, a secret, status Active.'],
   cautions: [
     'WooCommerce never retries: an answer other than 2xx loses the event. Five failures in a row disable the webhook.',
-    'Every send has an id of its own, so it only stops replays that keep it; the signature does not cover it. `replayGuard` stops the others.',
+    'Every send has an id of its own, so it only stops replays that keep it; the signature does not cover it. `replayGuard` stops the others; it is off because two topics may have one body.',
     'The signature’s algorithm can be changed by a filter; this preset is for the default, SHA-256.',
   ],
   unverified: ['That 301 and 302 count as success.'],

@@ -39,6 +39,7 @@ export const zoom: Sender = {
   }),
   handshake,
   successStatus: 200,
+  onlyStatus: true,
   timeLimitMs: 3 * second,
   // 5 minutes, then 20 and 60 more.
   retryHorizonMs: 85 * minute,

@@ -10,7 +10,11 @@ import { configFile, objects, parse, run, valuesFiles } from './helm.ts';
 
 /** As the gateway would read it, every secret being there. */
 function loaded(text: string) {
-  const readFile = (path: string) => Buffer.from(path.endsWith('.crt') ? '-----BEGIN CERTIFICATE-----' : 'a-secret');
+  const readFile = (path: string) => {
+    if (path.endsWith('.crt')) return Buffer.from('-----BEGIN CERTIFICATE-----');
+    if (path.endsWith('/queue-url')) return Buffer.from('redis://queue:6379');
+    return Buffer.from(path.endsWith('/ledger-url') ? 'postgres://hookonce:a-secret@postgres/events' : 'a-secret');
+  };
   return loadConfig({ path: '/etc/hookonce/config.yaml', text, env: { OWN_SECRET: 'a-secret' }, readFile }, senders);
 }
 
@@ -22,6 +26,15 @@ test('every configuration that is rendered is one that the gateway takes', async
   const { text } = await run('kubectl', ['kustomize', join(root, 'k8s/overlays/orders')]);
   const result = loaded(configFile(parse(text)));
   assert.ok(result.ok && result.config.redis.nodes.length === 3);
+});
+
+test('while the release’s own nodes grow in number, the gateways know the old ones and the new ones', async () => {
+  const values = { redis: { nodes: 5, previousNodes: 3 } };
+  const result = loaded(configFile(await objects({ file: 'newcomer-values.yaml', values })));
+  assert.ok(result.ok);
+  const { nodes, previous } = result.config.redis;
+  assert.equal(nodes.length, 5);
+  assert.deepEqual(previous, nodes.slice(0, 3));
 });
 
 test('the values file that the README begins with is one of those that are tried', () => {

@@ -84,9 +84,15 @@ function kindOf({ value, marks, path }: Setting, strict: () => object): object {
 /** As the gateway reads it; but pods have ports with numbers, and that there are routes is said by the templates. */
 function configuration(): object {
   const { $schema: _, title: __, ...schema } = configJsonSchema(senders.keys());
-  const { listen, admin, routes } = schema.properties as Record<'listen' | 'admin' | 'routes', JsonSchema>;
+  const { listen, admin, routes, queue, ledger } = schema.properties as Record<
+    'listen' | 'admin' | 'routes' | 'queue' | 'ledger',
+    JsonSchema
+  >;
   for (const { properties } of [listen, admin]) Object.assign(properties!['port']!, { minimum: 1 });
   delete routes.minItems;
+  // Where the queue and the ledger are follows from other values.
+  delete queue.required;
+  delete ledger.required;
   return schema;
 }
 

@@ -25,6 +25,8 @@ const refused: Readonly<Record<string, object>> = {
   'More than one gateway, but no Redis': { config },
   'redis.nodes is 4: votes need 3, 5 or 7 nodes': { config, redis: { enabled: true, nodes: 4 } },
   'redis.nodes is 9: votes need 3, 5 or 7 nodes': { config, redis: { enabled: true, nodes: 9 } },
+  'redis.previousNodes is 5 with redis.nodes 3': { config, redis: { enabled: true, nodes: 3, previousNodes: 5 } },
+  'redis.previousNodes is 2 with redis.nodes 3': { config, redis: { enabled: true, nodes: 3, previousNodes: 2 } },
   'of three nodes one may fail, of one none': { config, redis: { enabled: true, nodes: 1 } },
   'secrets.existingSecret and secrets.data exclude each other': {
     ...good,
@@ -40,13 +42,25 @@ const refused: Readonly<Record<string, object>> = {
     secrets: { existingSecret: 'a', items: [{ key: 'b', path: 'c' }] },
   },
   "isolates the application's pods as a whole": { ...good, mode: 'sidecar', networkPolicy: { enabled: true } },
-  'ledger.enabled: this version of hookonce has no ledger yet': { ...good, ledger: { enabled: true } },
-  'queue.enabled: this version of hookonce has no queue yet': { ...good, queue: { enabled: true } },
-  'prometheusRule.enabled: this version of hookonce has no alert rules yet': {
+  'ledger.enabled: say in ledger.existingSecret which Secret': { ...good, ledger: { enabled: true } },
+  'ledger.existingSecret and config.ledger.url exclude each other': {
     ...good,
-    prometheusRule: { enabled: true },
+    config: { ...config, ledger: { url: { env: 'LEDGER' } } },
+    ledger: { enabled: true, existingSecret: 'a' },
   },
-  'dashboard.enabled: this version of hookonce has no dashboard yet': { ...good, dashboard: { enabled: true } },
+  'github has onUnavailable: ledger, but there is no ledger': {
+    ...good,
+    config: { ...config, routes: config.routes.map((route) => ({ ...route, onUnavailable: 'ledger' })) },
+  },
+  'queue.existingSecret and config.queue.url exclude each other': {
+    ...good,
+    config: { ...config, queue: { url: 'redis://queue' } },
+    queue: { enabled: true, existingSecret: 'a' },
+  },
+  'github has mode: async, but there is no queue': {
+    ...good,
+    config: { ...config, routes: [{ ...route, mode: 'async' }] },
+  },
 };
 
 for (const [sentence, values] of Object.entries(refused)) {

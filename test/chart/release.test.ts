@@ -12,10 +12,12 @@ import { exchange } from '../../src/demo/exchange.ts';
 import { freePort } from '../../src/demo/free-port.ts';
 import { stripe } from '../../src/demo/signers.ts';
 import { until } from '../../src/demo/until.ts';
+import { membershipOf } from '../../src/redis/membership.ts';
 import { SCRIPT } from '../../src/redis/script.ts';
 import { root } from '../setup/tool.ts';
 import { answer, scriptedApplication, type ScriptedApplication } from '../support/application.ts';
 import { program } from '../support/program.ts';
+import { quorum } from '../support/quorum.ts';
 import { configFile, objects, the, type KubeObject } from './helm.ts';
 import { finished, mount, podRoot } from './mounted.ts';
 
@@ -168,7 +170,8 @@ test('bundled Redis: every command that gateways send is allowed', async () => {
     ([, command = '']) => command.toLowerCase(),
   );
   // CONFIG would also show passwords; what it hides, gateways do without.
-  const own = ['on', 'disconnect', 'config'];
+  // Without CLUSTER a cluster's lane that is empty looks as one that forgot; the chart's nodes are no cluster.
+  const own = ['on', 'disconnect', 'config', 'call', 'cluster'];
   for (const command of new Set(sent.filter((name) => !own.includes(name))))
     assert.match(allowed, new RegExp(`\\+${command}\\b`), command);
 });
@@ -202,6 +205,29 @@ test('bundled Redis: without a password anybody may do what gateways do, and no 
   });
   const encrypted = await startNode(secured, { 'ca.crt': pem, 'server.crt': pem, 'server.key': keyPem });
   assert.notEqual((await finished('redis-cli', ['-p', `${encrypted}`, 'ping'])).lines.join(), 'PONG');
+});
+
+test('bundled Redis: the readiness probe fails while gateways find the node on hold, and only for as long', async () => {
+  const values = { redis: { server: 'redis-server', cli: 'redis-cli' } };
+  const from = await objects({ file: 'newcomer-values.yaml', values });
+  const port = await startNode(from);
+  const [{ readinessProbe, livenessProbe }] = the('StatefulSet', from).spec.template.spec.containers;
+  const probe = async ({ exec }: KubeObject): Promise<number | null> => {
+    const [sh, ...args] = exec.command.map((word: string) => word.replace('-p 6379', `-p ${port}`));
+    return (await finished(sh, args)).code;
+  };
+  const membership = membershipOf('payments/orders', [`127.0.0.1:${port}`], []);
+  await using one = quorum([port], { membership, firstStart: 'wait' });
+  const [voter] = one.voters;
+  await until(systemClock, 'the node to be met', () => voter!.eligible || undefined);
+  assert.equal(voter!.hold, 'empty');
+  assert.deepEqual([await probe(readinessProbe), await probe(livenessProbe)], [1, 0]);
+  await voter!.trust();
+  await voter!.greet();
+  assert.equal(voter!.hold, '');
+  assert.deepEqual([await probe(readinessProbe), await probe(livenessProbe)], [0, 0]);
+  const service = the('Service', from, 'orders-hookonce-redis');
+  assert.equal(service.spec.publishNotReadyAddresses, true, 'gateways must reach it all the while');
 });
 
 test("the newcomer's route takes the sender's deliveries, once each", async () => {

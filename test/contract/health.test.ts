@@ -121,7 +121,8 @@ suite('a voter is what it is taken for', { concurrency: true }, () => {
     );
     await using one = quorumOver([linkTo(server, 'a', { username: 'least', password })]);
     await countedVoters(one, 1);
-    for (const value of Object.values((await one.voters[0]!.facts()) ?? {})) assert.notEqual(value, undefined);
+    const [facts] = (await one.voters[0]!.facts())!;
+    for (const value of Object.values(facts!)) assert.notEqual(value, undefined);
     const claim = await one.claims.claim(freshKey(), DAY);
     assert.ok(claim.kind === 'won');
     await one.claims.complete(claim.lease, { status: 200, traceId: '', reply: undefined });
@@ -162,9 +163,12 @@ suite('the clock of a voter', () => {
       this.#clock = clock;
     }
 
-    async facts(): Promise<Facts> {
+    async facts(): Promise<readonly Facts[]> {
       const timeMs = this.#clock.now() + this.aheadMs;
-      return { role: 'master', evictionPolicy: 'noeviction', evictedKeys: 0, appendfsync: 'everysec', timeMs };
+      const server = 'a:6379';
+      return [
+        { server, role: 'master', evictionPolicy: 'noeviction', evictedKeys: 0, appendfsync: 'everysec', timeMs },
+      ];
     }
   }
 

@@ -14,6 +14,9 @@ import { keys, recordId } from '../../src/redis/codec.ts';
 import { marker, prefix, rawVoter, type RawVoter } from '../support/raw-voter.ts';
 
 const ids = ['Bgahb4vZQ1mYl2mVtT3sHw', 'x-second-event-in-test', 'Zthird-event-in-a-test'] as const;
+/** A resource: its record is of another kind than that of an event. */
+const resource = 'V-versions-of-resource';
+const version = fc.constantFrom('', '105', '106', '1110');
 const broken = 'Afourth-event-for-both';
 /** Odd multiples of 2.5 s end between two steps, which are multiples of 5 s; a hold of theirs does too (1 % and 1002 ms more). */
 const lives = [2_500, 7_500, 12_500, 997_500] as const;
@@ -64,6 +67,37 @@ const item: fc.Arbitrary<Item> = fc.oneof(
     ),
   },
   { weight: 1, arbitrary: fc.record({ op: fc.constantFrom('read', 'look'), id }, exact) },
+  {
+    weight: 3,
+    arbitrary: fc.record(
+      {
+        ...{ op: fc.constant('order'), id: fc.constant(resource), recordMs },
+        ...{ applied: version, pending: version, instead: version },
+      },
+      exact,
+    ),
+  },
+  {
+    weight: 1,
+    arbitrary: fc.record(
+      {
+        ...{
+          op: fc.constant('present'),
+          service: fc.constantFrom('s', 't'),
+          own: fc.constantFrom('', 'list', 'other'),
+        },
+        ms: fc.constantFrom(2_500, 7_500),
+      },
+      exact,
+    ),
+  },
+  {
+    weight: 1,
+    arbitrary: fc.record(
+      { op: fc.constant('relearn'), boot: fc.constantFrom('n0', 'n1', 'n2'), nonce: fc.constantFrom('n3', 'n4') },
+      exact,
+    ),
+  },
   {
     weight: 3,
     arbitrary: fc.record(
@@ -147,6 +181,7 @@ class Pair {
       { op: 'read', id: one },
       { op: 'look', id: one },
     ]);
+    looks.push({ op: 'read', id: resource });
     assertSame(await this.#voter.run(...looks), this.#model.run(looks));
     const known = (await this.#voter.redis.keys(`${prefix}:*:r`)).map((key) => recordId(prefix, key));
     assert.deepEqual(new Set(known), new Set(this.#model.ids()));

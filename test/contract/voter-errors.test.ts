@@ -5,9 +5,16 @@ import { errorClass } from '../../src/redis/errors.ts';
 
 const seen: Readonly<Record<string, readonly string[]>> = {
   noscript: ['NOSCRIPT No matching script. Please use EVAL.'],
-  oom: ["OOM command not allowed when used memory > 'maxmemory'."],
+  oom: [
+    "OOM command not allowed when used memory > 'maxmemory'.",
+    // As Redis 6 has it from inside a script, and from outside.
+    "@user_script: 27: -OOM command not allowed when used memory > 'maxmemory'.",
+    "ERR Error running script (call to f_0123456789abcdef0123456789abcdef01234567): @user_script:27: @user_script: 27: -OOM command not allowed when used memory > 'maxmemory'.",
+    "-OOM command not allowed when used memory > 'maxmemory'.",
+  ],
   readonly: [
     "READONLY You can't write against a read only replica.",
+    "@user_script: 27: -READONLY You can't write against a read only replica.",
     "MASTERDOWN Link with MASTER is down and replica-serve-stale-data is set to 'no'.",
   ],
   loading: ['LOADING Redis is loading the dataset in memory'],
@@ -25,6 +32,7 @@ const seen: Readonly<Record<string, readonly string[]>> = {
     'TRYAGAIN Multiple keys request during rehashing of slot',
   ],
   misconf: [
+    '@user_script: 27: -MISCONF Redis is configured to save RDB snapshots, but it is currently not able to persist on disk.',
     'MISCONF Redis is configured to save RDB snapshots, but it is currently unable to persist to disk.',
     'NOREPLICAS Not enough good replicas to write.',
   ],
@@ -34,6 +42,7 @@ const seen: Readonly<Record<string, readonly string[]>> = {
   ],
   format: [
     'WRONGTYPE Operation against a key holding the wrong kind of value',
+    '@user_script: 18: WRONGTYPE Operation against a key holding the wrong kind of value',
     'user_script:13: FORMAT unknown lock format',
   ],
   tls: [

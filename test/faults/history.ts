@@ -32,7 +32,8 @@ export interface Exchange {
 
 /** A time in which promises are void: of one gateway, or of all. */
 export interface Excuse {
-  readonly kind: 'cut off' | 'asleep' | 'dead' | 'forgotten';
+  /** `starved`: asleep because the machine let it not run. */
+  readonly kind: 'cut off' | 'asleep' | 'starved' | 'dead' | 'forgotten';
   readonly gateway: number | 'all';
   readonly fromMs: number;
   untilMs: number;
@@ -51,6 +52,8 @@ export interface Summary {
   readonly forwards: number;
   readonly repeats: number;
   readonly unavailable: number;
+  /** How often a gateway was not let run by a busy machine. */
+  readonly starved: number;
   readonly doubles: readonly string[];
   readonly unmarked: readonly string[];
   readonly losses: readonly string[];
@@ -89,13 +92,14 @@ export class History {
       events: new Set(this.exchanges.map(({ event }) => event)).size,
       forwards: this.executions.length,
       repeats: this.executions.filter(({ attempt }) => attempt > 1).length,
+      starved: this.excuses.filter(({ kind }) => kind === 'starved').length,
       unavailable: this.exchanges.filter(({ outcome }) => outcome === 'unavailable').length,
       losses: this.exchanges.flatMap((one) =>
         isSuccess(one.status) && !this.#succeededBefore(one, byEvent) ? [toldExchange(one)] : [],
       ),
       hangs: this.exchanges.flatMap((one) =>
         one.endedMs - one.startedMs > limits.answerMs &&
-        !this.#excused(one.gateway, one.startedMs, one.endedMs, ['asleep', 'dead'])
+        !this.#excused(one.gateway, one.startedMs, one.endedMs, ['asleep', 'starved', 'dead'])
           ? [toldExchange(one)]
           : [],
       ),
@@ -110,6 +114,7 @@ export class History {
     return !this.#excused(earlier.gateway, earlier.startedMs, (earlier.endedMs ?? earlier.startedMs) + SETTLED_MS, [
       'cut off',
       'asleep',
+      'starved',
       'dead',
     ]);
   }
@@ -141,5 +146,5 @@ const toldExchange = (one: Exchange): string =>
 
 /** One line for people. */
 export function summaryLine(what: string, faults: number, s: Summary): string {
-  return `${what}: ${s.deliveries} deliveries of ${s.events} events, ${faults} faults, ${s.forwards} forwards (${s.repeats} marked as repeated), ${s.unavailable} answered 503 for want of a quorum; doubles unexcused ${s.doubles.length}, unmarked ${s.unmarked.length}, losses ${s.losses.length}, hangs ${s.hangs.length}`;
+  return `${what}: ${s.deliveries} deliveries of ${s.events} events, ${faults} faults, ${s.forwards} forwards (${s.repeats} marked as repeated), ${s.unavailable} answered 503 for want of a quorum, ${s.starved} times a gateway could not run; doubles unexcused ${s.doubles.length}, unmarked ${s.unmarked.length}, losses ${s.losses.length}, hangs ${s.hangs.length}`;
 }

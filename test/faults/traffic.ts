@@ -10,13 +10,15 @@ import { GATEWAYS, type World } from './world.ts';
 const SENDERS = 6;
 const patience = { retryAfterScale: 0.2, maxTries: 200 };
 
-export interface Traffic {
+/** Ends with its scope, whatever has become of the events then. */
+export interface Traffic extends AsyncDisposable {
   /** No new events; resolves when every event that was begun is taken, with those that were not. */
   end(): Promise<string[]>;
 }
 
 export function startTraffic(world: World, random: Random): Traffic {
   const stop = new AbortController();
+  const giveUp = new AbortController();
   const taken: string[] = [];
   const lost: string[] = [];
   let events = 0;
@@ -36,7 +38,10 @@ export function startTraffic(world: World, random: Random): Traffic {
   };
   const deliver = async (event: string): Promise<void> => {
     let tries = random.integer(0, 1);
-    const { ok } = await deliverUntilDone(clock, async () => await send(event, (tries += 1) % GATEWAYS), patience);
+    const { ok } = await deliverUntilDone(clock, async () => await send(event, (tries += 1) % GATEWAYS), {
+      ...patience,
+      signal: giveUp.signal,
+    });
     if (ok) taken.push(event);
     else lost.push(event);
   };
@@ -54,6 +59,11 @@ export function startTraffic(world: World, random: Random): Traffic {
       stop.abort();
       await Promise.all(senders);
       return lost;
+    },
+    async [Symbol.asyncDispose]() {
+      stop.abort();
+      giveUp.abort();
+      await Promise.all(senders);
     },
   };
 }

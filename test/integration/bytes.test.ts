@@ -99,6 +99,15 @@ test('B24: numbers, spacing, escapes and duplicate keys arrive as they were sign
   assertArrived('e1', body);
 });
 
+test('B26: a form is verified and forwarded as it was posted', async () => {
+  const body = Buffer.from('payload=%7B%22id%22%3A%22e2%22%7D&x=a+b');
+  const type = 'application/x-www-form-urlencoded';
+  const reply = await cluster.post(0, '/github', signers.github(secrets.github, 'B26', body, type));
+  assert.equal(reply.status, 200);
+  assertArrived('B26', body);
+  assert.deepEqual(allHeaders(cluster.application.of('B26')[0]!.headers, 'content-type'), [type]);
+});
+
 test('B27: no body and no content type reach the application as they are', async () => {
   const url = `${cluster.gateways[0]!.url}/github`;
   const cases = [

@@ -30,6 +30,7 @@ async function start(token?: string): Promise<{
     metrics: { contentType: 'text/plain; version=0.0.4', metrics: async () => 'up 1\n' },
     operate: {
       ...{ service: 's', routes: () => [github], token: () => token, events: { warn: () => {} } },
+      recent: () => [],
       operator: {
         explain: async () => ({ voters: [], forecast: { kind: 'unavailable' } }),
         forget: async (...args) => {

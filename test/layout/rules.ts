@@ -13,8 +13,8 @@ const TOP = new Set([
 
 /** All there is directly in src/; its drawing is in src/README.md. */
 const SRC = new Set([
-  ...['main.ts', 'app.ts', 'clock.ts', 'events.ts', 'upstream.ts', 'keys.ts', 'worker.ts', 'README.md'],
-  ...['config', 'core', 'demo', 'operator', 'senders', 'http', 'redis', 'queue', 'ledger'],
+  ...['main.ts', 'app.ts', 'clock.ts', 'upstream.ts', 'keys.ts', 'worker.ts', 'undici.d.ts', 'README.md'],
+  ...['config', 'core', 'demo', 'operator', 'senders', 'http', 'redis', 'queue', 'ledger', 'events', 'tracing'],
 ]);
 
 /** Names that say nothing, so that anything ends up below them. */

@@ -2,11 +2,18 @@
 import { spawnSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { postgresDirectory } from './postgres-directory.ts';
 
 /** Program and the Debian package that has it. */
 const NEEDED: Readonly<Record<string, string>> = {
   'redis-server': 'redis-server',
+  promtool: 'prometheus',
+  chromium: 'chromium',
+  initdb: 'postgresql',
 };
+
+/** Programs that Debian keeps apart from the path. */
+const ASIDE: Readonly<Record<string, () => string | undefined>> = { initdb: postgresDirectory };
 
 /** Installs what is missing, as root on Debian. Resolves with what to tell the user when something still is. */
 export async function providePrograms(): Promise<string | undefined> {
@@ -20,8 +27,13 @@ export async function providePrograms(): Promise<string | undefined> {
 
 function missing(): string[] {
   return Object.entries(NEEDED)
-    .filter(([program]) => spawnSync(program, ['--version'], { stdio: 'ignore' }).status !== 0)
+    .filter(([program]) => !isThere(program))
     .map(([, name]) => name);
+}
+
+function isThere(program: string): boolean {
+  const directory = ASIDE[program];
+  return directory ? directory() !== undefined : spawnSync(program, ['--version'], { stdio: 'ignore' }).status === 0;
 }
 
 /** Three tries, because mirrors fail now and then. */

@@ -49,9 +49,24 @@ export function lasting(_random: Random, lockTtlMs: number): ApplicationPlan {
   return { ...none, workMs: [lockTtlMs * 0.8, lockTtlMs * 2], longWork: 0, longWorkMs: 0, slotMs: 2 };
 }
 
-/** Succeeds shortly before a lock that was never extended runs out. */
-export function lastMinute(_random: Random, lockTtlMs: number): ApplicationPlan {
-  return { ...none, workMs: [lockTtlMs * 0.84, lockTtlMs * 0.98], longWork: 0, longWorkMs: 0, slotMs: 2 };
+/** Succeeds in good time; whoever sleeps then reads of it about when the lock runs out. */
+export function timely(_random: Random, lockTtlMs: number): ApplicationPlan {
+  return { ...none, workMs: [lockTtlMs * 0.3, lockTtlMs * 0.9], longWork: 0, longWorkMs: 0, slotMs: 2 };
+}
+
+/** Fails mostly, and says so at once. */
+export function failing(random: Random, lockTtlMs: number): ApplicationPlan {
+  return { ...mixed(random, lockTtlMs), failed: random.between(0.5, 0.9), longWork: 0, slotMs: 2 };
+}
+
+/** Fails every time. */
+export function broken(_random: Random, _lockTtlMs: number): ApplicationPlan {
+  return { ...none, failed: 1, workMs: [0.5, 10], longWork: 0, longWorkMs: 0, slotMs: 2 };
+}
+
+/** Fails mostly, and says so about the time of the first beat of the watchdog. */
+export function failingAtTheBeat(random: Random, lockTtlMs: number): ApplicationPlan {
+  return { ...failing(random, lockTtlMs), workMs: [lockTtlMs * 0.3, lockTtlMs * 0.42] };
 }
 
 /** Makes everybody wait for a slot. */

@@ -14,7 +14,10 @@ export interface Actor {
 export interface Attempt {
   readonly lease: QuorumLease;
   readonly by: Actor;
+  readonly wonMs: number;
   forwardedMs?: number;
+  /** When its gateway first sent its completion. */
+  completingMs?: number;
   /** Definite failure known to the gateway, or never sent. */
   endedMs?: number;
   /** The gateway knows its completion on a quorum. */

@@ -15,6 +15,8 @@ export interface Counts {
   confirmed: number;
   /** First forwards that were not attempt 1. */
   mislabelled: number;
+  /** By an operator. */
+  forgotten: number;
 }
 
 export const noCounts = (): Counts => ({
@@ -31,6 +33,7 @@ export const noCounts = (): Counts => ({
   expired: 0,
   confirmed: 0,
   mislabelled: 0,
+  forgotten: 0,
 });
 
 export function addCounts(total: Counts, more: Counts): void {

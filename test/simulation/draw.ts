@@ -6,7 +6,7 @@ import type { Random } from './random.ts';
 
 export function planFor(random: Random, voters: number, profileName?: string): Plan {
   const profile = profileName === undefined ? drawn(random) : PROFILES.find((one) => one.name === profileName)!;
-  const lockTtlMs = random.pick([500, 800, 1200]);
+  const lockTtlMs = random.pick(profile.lockTtlMs);
   const longestMs = Math.floor((lockTtlMs / 3 - 60) / 2);
   const voterTimeoutMs = profile.patientVoters ? longestMs : random.integer(30, longestMs);
   const budgetMs = random.integer(2 * voterTimeoutMs + 51, Math.floor(lockTtlMs / 3) - 1);
@@ -20,6 +20,7 @@ export function planFor(random: Random, voters: number, profileName?: string): P
   const upstreamTimeoutMs = Math.round(lockTtlMs * random.between(profile.patience[0], profile.patience[1]));
   const maxWaitMs = Math.round(lockTtlMs * random.between(0.1, 2.5));
   const gateways = random.integer(profile.gateways[0], profile.gateways[1]);
+  const aof = random.chance(profile.aof);
   return {
     profile: profile.name,
     quiet: profile.quiet === true,
@@ -29,13 +30,14 @@ export function planFor(random: Random, voters: number, profileName?: string): P
     voterTimeoutMs,
     budgetMs,
     unknownHoldMs,
-    maxHoldMs: Math.round(maxWaitMs + upstreamTimeoutMs + lockTtlMs * random.between(0.5, 5)),
+    maxHoldMs: Math.round(maxWaitMs + upstreamTimeoutMs + lockTtlMs * random.between(profile.hold[0], profile.hold[1])),
     upstreamTimeoutMs,
     maxWaitMs,
     copyWaitMs: random.chance(0.4) ? Math.round(lockTtlMs * random.between(0.2, 1.5)) : 0,
     firstStart,
     recoverAfterMs: Math.round(lockTtlMs * random.between(0.5, 3)),
-    aof: random.chance(profile.aof),
+    aof,
+    always: aof && random.chance(profile.always),
     delayMs: [0.1, slow],
     tail: random.chance(0.5) ? profile.tail : 0,
     tailMs: random.chance(profile.tailInTime) ? voterTimeoutMs * random.between(0.7, 1.5) : lockTtlMs * 1.2,
@@ -76,7 +78,7 @@ function copies(random: Random, profile: Profile, beginsMs: number, gateways: nu
     const shortest = lockTtlMs * random.between(0.05, 0.8);
     return {
       atMs: index === 0 ? firstMs : firstMs + lockTtlMs * random.between(earliest, latest),
-      gateway: index < 2 ? index : random.integer(0, gateways - 1),
+      gateway: index < 2 ? index % gateways : random.integer(0, gateways - 1),
       retryMs: [shortest, shortest * random.between(1, 4)] as const,
       again: random.chance(0.15),
     };

@@ -12,6 +12,8 @@ export interface Exploration {
   readonly mutation?: string | undefined;
   /** Ends at the lowest seed that fails: the same one, however many workers there are. */
   readonly untilFound?: boolean;
+  /** Threads that share the work; as many as there are processors, up to two, unless said otherwise. */
+  readonly workers?: number | undefined;
 }
 
 /** One worker's part of an exploration. */
@@ -26,6 +28,8 @@ export interface Found {
   readonly seed: number;
   readonly profile: string;
   readonly violations: readonly string[];
+  /** What happened, line by line; told of the first that a worker has found. */
+  readonly trace: readonly string[];
 }
 
 export interface Findings {
@@ -37,7 +41,7 @@ export interface Findings {
 }
 
 export async function explore(exploration: Exploration): Promise<Findings> {
-  const step = Math.min(2, availableParallelism());
+  const step = exploration.workers ?? Math.min(2, availableParallelism());
   const lowest = new BigInt64Array(new SharedArrayBuffer(8));
   lowest[0] = BigInt(Number.MAX_SAFE_INTEGER);
   const shares = Array.from({ length: step }, async (_, index) => {
@@ -63,7 +67,10 @@ async function inWorker(share: Share): Promise<Findings> {
     resourceLimits: { maxYoungGenerationSizeMb: 96 },
   });
   worker.once('message', resolve);
-  worker.once('error', reject);
+  worker.once('error', (error: Error) => {
+    const { mutation: rule } = share;
+    reject(rule === undefined ? error : new Error(`without the rule "${rule}": ${error.message}`, { cause: error }));
+  });
   worker.once('exit', () => reject(new Error('a worker ended without a word')));
   return await promise;
 }

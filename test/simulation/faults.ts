@@ -3,10 +3,14 @@ import type { Item } from '../../src/redis/items.ts';
 import type { Gateway } from './gateway.ts';
 import type { History } from './history.ts';
 import type { VoterNode } from './node.ts';
-import type { Fault, Plan } from './plan.ts';
+import type { Fault, FaultKind, Plan } from './plan.ts';
 import type { Random } from './random.ts';
 import type { Scheduler } from './scheduler.ts';
 import type { SimLink } from './sim-link.ts';
+
+const OF_GATEWAYS: ReadonlySet<string> = new Set(['lapse', 'death', 'forget'] satisfies FaultKind[]);
+const FIVE_MINUTES = 300_000;
+const A_DAY = 86_400_000;
 
 export class Faults {
   readonly #plan: Plan;
@@ -72,7 +76,7 @@ export class Faults {
     const { kind } = fault;
     this.#history.trace?.(
       'fault',
-      `${kind} ${kind === 'lapse' || kind === 'death' ? gateway.name : node.name} until ${untilMs.toFixed(1)}`,
+      `${kind} ${OF_GATEWAYS.has(kind) ? gateway.name : node.name} until ${untilMs.toFixed(1)}`,
     );
     switch (kind) {
       case 'cut':
@@ -97,6 +101,8 @@ export class Faults {
         return;
       case 'lapse':
         return gateway.lapse(untilMs, this.#random.chance(0.5));
+      case 'forget':
+        return gateway.forget(this.#random.chance(0.5));
       case 'death': {
         const place = this.#gateways.indexOf(gateway);
         if (place < 0) return;
@@ -110,6 +116,15 @@ export class Faults {
     if (!node.up) return;
     for (const gateway of this.#gateways) gateway.links[node.index]!.cut();
     node.stop();
-    this.#scheduler.at(untilMs, () => node.start(lostMs));
+    this.#scheduler.at(untilMs, () => node.start(lostMs, this.#steppedMs(lostMs)));
+  }
+
+  /**
+   * How far the clock of a server has stepped while it was away. One that comes back with its keys ends their lives too
+   * soon, which is what its hold is for; one that comes back without may show any time.
+   */
+  #steppedMs(lostMs: number): number {
+    if (this.#plan.always || this.#random.chance(0.7)) return 0;
+    return lostMs === Infinity ? this.#random.between(-A_DAY, A_DAY) : this.#random.between(0, FIVE_MINUTES);
   }
 }

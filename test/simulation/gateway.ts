@@ -6,6 +6,7 @@ import { InFlight, type Led } from '../../src/core/in-flight.ts';
 import type { Claims, Events } from '../../src/core/ports.ts';
 import type { Route } from '../../src/core/route.ts';
 import { QuorumClaims } from '../../src/redis/claims.ts';
+import { VoterOperator } from '../../src/redis/operator.ts';
 import type { QuorumLease } from '../../src/redis/quorum-lease.ts';
 import { Recovery } from '../../src/redis/recovery.ts';
 import { createVoters } from '../../src/redis/voters.ts';
@@ -19,6 +20,8 @@ import type { Random } from './random.ts';
 import type { Process, Scheduler } from './scheduler.ts';
 import { SimLink } from './sim-link.ts';
 
+/** The event of all deliveries, as a key. */
+export const EVENT = 'AAAAAAAAAAAAAAAAAAAAAA';
 const RETENTION_MS = 3_600_000;
 const route = { name: 'route', sender: 'custom', completeOn: [], duplicateReply: 'empty' } as unknown as Route;
 const delivery = { method: 'POST', target: '/', headers: [], body: Buffer.alloc(0) } as unknown as Verified;
@@ -39,6 +42,7 @@ export class Gateway implements Process, Actor {
   readonly #history: History;
   readonly #clock: ProcessClock;
   readonly #claims: QuorumClaims;
+  readonly #operator: VoterOperator;
   readonly #events: Events;
   readonly #inFlight: InFlight;
   /** Attempts that are completed in the background; and those that have just begun to be. */
@@ -72,23 +76,35 @@ export class Gateway implements Process, Actor {
     const nonce = (): string => random.word();
     const voters = createVoters(links, { timeoutMs, lifeMs, firstStart, nonce }, this.#clock, this.#events);
     this.#claims = new QuorumClaims(voters, { ...plan, retentionMs: RETENTION_MS }, this.#clock, this.#events);
+    this.#operator = new VoterOperator(voters, plan);
     this.#inFlight = new InFlight(this.#claims, { lockTtlMs, unknownHoldMs, maxHoldMs }, this.#clock, this.#events);
     const recovery = { lifeMs, recoverAfterMs, onMemoryLoss: 'recover', resyncRate: 20_000, token: name } as const;
     this.recovery = new Recovery(voters, recovery, this.#clock, this.#events);
   }
 
   /** One delivery of the event, as `handle` does it after it has been verified. Undefined: the process died before it answered. */
-  async receive(id: string): Promise<Outcome | undefined> {
+  async receive(): Promise<Outcome | undefined> {
     return await new Promise((resolve, reject) => {
       const left = (): void => resolve(undefined);
       this.#unanswered.add(left);
       const arrived = (): void => {
-        this.#handle({ id } as DeliveryKey)
+        this.#handle({ id: EVENT } as DeliveryKey)
           .finally(() => this.#unanswered.delete(left))
           .then(resolve, reject);
       };
       this.#scheduler.at(this.#scheduler.now(), arrived, this);
     });
+  }
+
+  /** An operator has the event forgotten through this gateway. */
+  forget(force: boolean): void {
+    if (this.dead) return;
+    const command = async (): Promise<void> => {
+      const startedMs = this.#scheduler.now();
+      const result = await this.#operator.forget({ id: EVENT } as DeliveryKey, RETENTION_MS, force);
+      this.#history.forgot(this, result, startedMs, force);
+    };
+    this.#scheduler.at(this.#scheduler.now(), () => void command(), this);
   }
 
   /** Sees nothing until `untilMs`. */
@@ -164,6 +180,9 @@ export class Gateway implements Process, Actor {
           this.#pending.push(attempt);
         } else if (!this.#givenUp) {
           this.#history.concluded(attempt);
+        } else if (this.#pending.length === 0) {
+          this.#givenUp = false;
+          this.#history.gaveUp(attempt);
         }
       },
     };

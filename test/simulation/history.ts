@@ -36,12 +36,18 @@
  * 10. **Quiet runs** (a minority of voters away, or restarting one after another): no lease is lost, the first forward is
  *    attempt 1 and there is no second. *Excuse* for the 1: a voter on hold has granted the event before; what it grants
  *    is never taken back.
+ * 11. **Forget.** What an operator has had forgotten is void from its beginning on: 2 and 7 do not hold for it. After it
+ *    was said to be forgotten, no claim that began later is told of it as done, and it is not said without a word of an
+ *    attempt that holds the event. *Excuse*: of the first, a quorum has lost writes since, or fewer than a quorum
+ *    has answered; of the second, a voter has lost writes since the claim.
  */
 import type { Outcome } from '../../src/core/delivery.ts';
 import type { ClaimResult } from '../../src/core/ports.ts';
 import { quorumOf } from '../../src/redis/decide.ts';
 import type { BatchAnswer, Item } from '../../src/redis/items.ts';
 import type { QuorumLease } from '../../src/redis/quorum-lease.ts';
+import type { Forgetting } from '../../src/core/operator.ts';
+import { Floors } from './floors.ts';
 import { describe, isWatched, type Actor, type Attempt } from './attempt.ts';
 import { noCounts } from './counts.ts';
 import { Locks } from './locks.ts';
@@ -63,6 +69,7 @@ export class History implements Traffic {
   readonly trace: ((who: string, text: string) => void) | undefined;
   readonly #locks: Locks;
   readonly #memory: Memory;
+  readonly #floors: Floors;
   readonly #attempts: Attempt[] = [];
   readonly #byToken = new Map<string, Attempt>();
   /** By gateway, then voter: when the last reply that it has heard was made. */
@@ -76,6 +83,7 @@ export class History implements Traffic {
     this.trace = trace;
     this.#locks = new Locks(plan.voters, now);
     this.#memory = new Memory(nodes, now);
+    this.#floors = new Floors(this.#memory, plan.voters, now);
   }
 
   violation(text: string): void {
@@ -96,6 +104,8 @@ export class History implements Traffic {
         break;
       case 'done':
         this.counts.duplicates += 1;
+        if (this.#floors.wasToldVoid(by.name, startedMs))
+          this.violation(`11 ${by.name} was told of a completion that was forgotten`);
         break;
       case 'unavailable':
         this.counts.unavailable += 1;
@@ -108,12 +118,13 @@ export class History implements Traffic {
   }
 
   won(lease: QuorumLease, by: Actor): Attempt {
-    const attempt: Attempt = { lease, by, extendedMs: lease.startedMs, lapsedMs: by.lapsedMs };
+    const { startedMs: extendedMs } = lease;
+    const attempt: Attempt = { lease, by, wonMs: this.#now(), extendedMs, lapsedMs: by.lapsedMs };
     for (const other of this.#attempts) {
       if (this.#owns(other))
         this.violation(`1 ${by.name} won attempt ${lease.attempt} while ${describe(other)} is valid`);
     }
-    if (lease.ballot.claims.some((claim) => claim?.status === 'done'))
+    if (lease.ballot.claims.some((claim) => claim?.status === 'done' && !this.#floors.mayBeVoid(claim.attempt)))
       this.violation(`2 ${by.name} won although a voter had said done`);
     this.#attempts.push(attempt);
     this.#byToken.set(lease.ballot.token, attempt);
@@ -187,6 +198,21 @@ export class History implements Traffic {
     if (this.#plan.quiet) this.violation(`10 ${by.name} lost its lock in a quiet run`);
   }
 
+  /** An operator's command has come to its end. */
+  forgot(by: Actor, result: Forgetting, startedMs: number, force: boolean): void {
+    const text = result.kind === 'forgotten' ? `${result.kind} up to attempt ${result.attempt}` : result.kind;
+    this.trace?.(by.name, `forget: ${text}`);
+    if (result.kind !== 'forgotten') return;
+    this.counts.forgotten += 1;
+    if (result.running && !force) this.violation(`11 ${by.name} had a running attempt forgotten without force`);
+    this.#floors.forgot(result.attempt, startedMs);
+    const owner = this.#attempts.find((attempt) => attempt.wonMs < startedMs && this.#owns(attempt));
+    const haveAll = (sinceMs: number): boolean =>
+      this.#nodes.every(({ index }) => !this.#memory.hasLost(index, sinceMs));
+    if (owner && !result.running && haveAll(owner.lease.startedMs))
+      this.violation(`11 ${by.name} had the event forgotten while ${describe(owner)} is valid, and did not say so`);
+  }
+
   toSender(by: Actor, outcome: Outcome, startedMs: number, lapsedMs: number): void {
     const { copyWaitMs, budgetMs, maxWaitMs, upstreamTimeoutMs, voterTimeoutMs } = this.#plan;
     const success = outcome.kind === 'delivered' || outcome.kind === 'duplicate';
@@ -209,7 +235,7 @@ export class History implements Traffic {
         this.violation(`8 a lock on v${index} has ${answer.leftMs} ms left`);
     }
     for (const attempt of this.#attempts) {
-      if (attempt.concludedMs === undefined) continue;
+      if (attempt.concludedMs === undefined || this.#floors.mayBeVoid(attempt.lease.attempt)) continue;
       const { heardMs } = attempt;
       const isFine = (voter: number): boolean =>
         shown[voter]!.status === 'done' || this.#memory.hasLost(voter, heardMs![voter]!);
@@ -223,24 +249,31 @@ export class History implements Traffic {
 
   sent(link: SimLink, batch: readonly Item[]): void {
     for (const item of batch) {
+      if (item.op === 'learn') this.#floors.sent(item.floor);
       if (!('token' in item) || item.op === 'sync') continue;
+      if (item.op === 'claim') this.#floors.asked(link.gateway, item.token);
       if (!this.#locks.sent(link, item))
         this.violation(`8 ${link.gateway} sent ${item.op} to ${link.node.name} after the release`);
       const attempt = this.#byToken.get(item.token);
       if (attempt === undefined) continue;
       if (item.op === 'extend' || item.op === 'heal') this.#checkHold(attempt);
       if (item.op === 'extend') attempt.extendedMs = this.#now();
-      if (item.op === 'complete') this.#checkKept(attempt);
+      if (item.op !== 'complete') continue;
+      this.#checkKept(attempt);
+      attempt.completingMs ??= this.#now();
     }
   }
 
-  ran(link: SimLink, batch: readonly Item[], answer: BatchAnswer): void {
+  ran(link: SimLink, batch: readonly Item[], answer: BatchAnswer, connection: object): void {
     batch.forEach((item, index) => {
       const given = answer.answers[index]!;
+      if (item.op === 'extend') this.#checkOwners();
       this.trace?.(`${link.gateway}→${link.node.name}`, spoken(item, given, answer.held));
       if (item.op === 'admit' && item.lostWallMs > 0 && given.status === 'hello') this.#memory.wentOn();
-      if ('token' in item && item.op !== 'sync' && given.status === 'ok')
-        this.#locks.ran(link.node.index, item, answer);
+      if (!('token' in item) || item.op === 'sync') return;
+      if (given.status === 'ok') this.#locks.ran(link.node.index, item, answer);
+      if (!this.#locks.inOrder(connection, item, given))
+        this.violation(`8 the release of ${link.gateway} on ${link.node.name} overtook its ${item.op}`);
     });
     this.afterRan(link, batch);
   }
@@ -249,18 +282,31 @@ export class History implements Traffic {
     this.#heard(link.gateway)[link.node.index] = ranAtMs;
   }
 
+  heard(batch: readonly Item[], { answers }: BatchAnswer): void {
+    batch.forEach((item, index) => {
+      if (item.op === 'claim' || item.op === 'confirm') this.#floors.told(item.token, answers[index]!);
+    });
+  }
+
   // ---- what the promises mean
 
   #owns(attempt: Attempt): boolean {
     const { lease, endedMs, concludedMs } = attempt;
     if (endedMs !== undefined || concludedMs !== undefined) return false;
+    // Its completion is refused and takes the lock with it.
+    if (attempt.completingMs !== undefined && this.#floors.mayBeVoid(lease.attempt)) return false;
     if (this.#plan.firstStart === 'trust' && this.#memory.majorityForgot(lease.startedMs)) return false;
     return this.#locks.protectedUntilMs(lease) > this.#now();
   }
 
+  #checkOwners(): void {
+    const owners = this.#attempts.filter((attempt) => this.#owns(attempt));
+    if (owners.length > 1) this.violation(`1 ${owners.map(describe).join(' and ')} are both valid`);
+  }
+
   #concludedBefore(done: Attempt, later: Attempt): boolean {
     const { concludedMs, heardMs } = done;
-    if (concludedMs === undefined) return false;
+    if (concludedMs === undefined || this.#floors.mayBeVoid(done.lease.attempt)) return false;
     const isSilent = this.#locks.protectedUntilMs(done.lease) < concludedMs;
     if (isSilent && this.#locks.decisiveMs(later.lease) < concludedMs) return false;
     return !this.#memory.isForgotten(done, Math.min(...heardMs!));

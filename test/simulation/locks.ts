@@ -1,6 +1,6 @@
 /** What the traffic shows of locks: by token, as the voters granted, moved and dropped them. */
 import { quorumOf } from '../../src/redis/decide.ts';
-import { drift, type BatchAnswer, type Item } from '../../src/redis/items.ts';
+import { drift, type Answer, type BatchAnswer, type Item } from '../../src/redis/items.ts';
 import type { QuorumLease } from '../../src/redis/quorum-lease.ts';
 import type { SimLink } from './sim-link.ts';
 
@@ -16,13 +16,17 @@ interface Lock {
   saidUnknown: boolean;
   /** Voters to which its owner has sent the release. */
   readonly givenUp: Set<number>;
+  /** Connections on which a voter has got the release, and which item of its owner that was. */
+  readonly releasedOn: Map<object, number>;
 }
 
 export class Locks {
   readonly #quorum: number;
   readonly #now: () => number;
   readonly #locks = new Map<string, Lock>();
-  readonly #claimsSent = new WeakSet<Item>();
+  /** Items in the order in which they were first sent. */
+  readonly #sent = new WeakMap<Item, number>();
+  #count = 0;
   /** A voter on hold has granted the event: what it grants is never taken back. */
   grantedOnHold = false;
 
@@ -34,11 +38,13 @@ export class Locks {
   /** False for a claim sent a second time, or a heal, after the release that its owner has sent to the same voter. */
   sent(link: SimLink, item: Owned): boolean {
     const lock = this.#of(item.token);
-    const puts = item.op === 'heal' || (item.op === 'claim' && this.#claimsSent.has(item));
-    if (item.op === 'claim') this.#claimsSent.add(item);
+    const isNew = !this.#sent.has(item);
+    if (isNew) this.#sent.set(item, (this.#count += 1));
+    if (item.op === 'claim' && isNew) lock.givenUp.delete(link.node.index);
     if (item.op === 'release') lock.givenUp.add(link.node.index);
     if (item.op === 'confirm') lock.confirmedMs ??= this.#now();
     if (item.op === 'extend' && item.unknown) lock.saidUnknown = true;
+    const puts = item.op === 'heal' || item.op === 'claim';
     return !puts || !lock.givenUp.has(link.node.index);
   }
 
@@ -52,6 +58,15 @@ export class Locks {
     if (item.op === 'extend' && (item.unknown || lock.left.size > 0))
       lock.left.set(voter, this.#now() + item.lockMs - drift(item.lockMs));
     if (item.op === 'complete' || item.op === 'release') lock.left.delete(voter);
+  }
+
+  /** False for a lock that is granted after the release that was sent later, on the same connection. */
+  inOrder(connection: object, item: Owned, answer: Answer): boolean {
+    const { releasedOn } = this.#of(item.token);
+    const sent = this.#sent.get(item)!;
+    if (item.op === 'release') releasedOn.set(connection, sent);
+    const puts = (item.op === 'claim' || item.op === 'heal') && answer.status === 'ok';
+    return !puts || (releasedOn.get(connection) ?? 0) < sent;
   }
 
   /** Until when the lock is known to be kept: by the lease, or left behind on a quorum. */
@@ -88,6 +103,7 @@ export class Locks {
       confirmedMs: undefined,
       saidUnknown: false,
       givenUp: new Set(),
+      releasedOn: new Map(),
     };
     this.#locks.set(token, lock);
     return lock;

@@ -35,6 +35,12 @@ export class Memory {
     return this.#nodes[voter]!.forgotAtMs.some((forgotMs) => forgotMs >= sinceMs);
   }
 
+  /** Whether a quorum still has whatever every voter had written then. */
+  isKept(sinceMs: number): boolean {
+    const kept = this.#nodes.filter((node) => !this.hasLost(node.index, sinceMs)).length;
+    return kept >= quorumOf(this.#nodes.length) && !this.majorityForgot(sinceMs);
+  }
+
   #count(): void {
     if (this.#nodes.filter((node) => node.learning).length >= quorumOf(this.#nodes.length)) this.wentOn();
   }

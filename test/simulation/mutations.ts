@@ -16,6 +16,8 @@ export interface Mutation {
   readonly profile?: string;
   /** Found within so many runs in tests; undefined: too rare for them. */
   readonly quickly?: number;
+  /** Where it was found last. Tests begin there: it is looked for only when schedules have changed. */
+  readonly seed?: number;
   /** Why nothing is broken without it. */
   readonly belt?: string;
 }
@@ -35,12 +37,16 @@ export const MUTATIONS: readonly Mutation[] = [
     name: 'confirm skipped',
     rule: '2 confirm',
     voters: 3,
+    profile: 'taking turns',
+    quickly: 1500,
+    seed: 28,
     patches: [{ file: claims, find: 'decision.attempt > 1 ?', put: 'decision.attempt > Infinity ?' }],
   },
   {
     name: 'confirm without the lock',
     rule: '2 confirm: lock not ours → fails',
     voters: 3,
+    belt: 'whose lock has run out does not begin: validity is checked when the claim is won and at the first byte',
     patches: [
       {
         file: model,
@@ -54,6 +60,8 @@ export const MUTATIONS: readonly Mutation[] = [
     rule: '2 confirm: done → a duplicate after all',
     voters: 3,
     profile: 'straddling',
+    quickly: 1500,
+    seed: 263,
     patches: [
       {
         file: model,
@@ -66,6 +74,9 @@ export const MUTATIONS: readonly Mutation[] = [
     name: 'confirm does not raise the record',
     rule: '2 confirm: attempt := max(attempt, given)',
     voters: 3,
+    profile: 'taking turns',
+    quickly: 1500,
+    seed: 28,
     patches: [
       {
         file: model,
@@ -78,6 +89,8 @@ export const MUTATIONS: readonly Mutation[] = [
     name: 'release of the lock of another',
     rule: '2 release: only if the lock is ours',
     voters: 3,
+    quickly: 1500,
+    seed: 2,
     patches: [
       {
         file: model,
@@ -90,12 +103,16 @@ export const MUTATIONS: readonly Mutation[] = [
     name: 'taken back after bytes were sent',
     rule: '2 release: no byte was sent',
     voters: 3,
+    quickly: 1500,
+    seed: 1,
     patches: [{ file: claims, find: 'ballot.takeBack = !sent;', put: 'ballot.takeBack = true;' }],
   },
   {
     name: 'taken back without the lock',
     rule: '2 release: own lock',
     voters: 3,
+    quickly: 1500,
+    seed: 2,
     patches: [
       {
         file: model,
@@ -108,12 +125,16 @@ export const MUTATIONS: readonly Mutation[] = [
     name: 'taken back whatever the record says',
     rule: '2 release: exactly the number this claim wrote (second belt)',
     voters: 3,
+    belt: 'nobody else writes an attempt while the lock is ours; what is learnt meanwhile, others know too',
     patches: [{ file: model, find: '&& rec.attempt === ours.attempt', put: '' }],
   },
   {
     name: 'taken back where it was not counted',
     rule: '2 release: this voter counted the claim',
     voters: 3,
+    profile: 'relearnt',
+    quickly: 1500,
+    seed: 99,
     patches: [{ file: model, find: 'item.takeBack && ours.counted &&', put: 'item.takeBack &&' }],
   },
   {
@@ -121,11 +142,18 @@ export const MUTATIONS: readonly Mutation[] = [
     rule: '2 extend: only if the lock is ours',
     voters: 3,
     profile: 'asleep',
+    quickly: 1500,
+    seed: 26,
     patches: [
       {
         file: model,
-        find: "case 'extend': { if (!ours) return { status: 'lost', floor: rec.floor }; this.#put(item.id, { lock: { ...ours, unknown: ours.unknown || item.unknown, untilMs: now + item.lockMs } }); return ok(ours.counted && counted);",
-        put: "case 'extend': { if (lock && !ours) return { status: 'lost', floor: rec.floor }; this.#put(item.id, { lock: { token: item.token, attempt: 0, counted, unknown: item.unknown, untilMs: now + item.lockMs } }); return ok(counted);",
+        find: "case 'extend': { if (!ours) return { status: 'lost', floor: rec.floor }; this.#put(item.id, { lock: { ...ours, unknown: ours.unknown ||",
+        put: "case 'extend': { this.#put(item.id, { lock: { token: item.token, attempt: 0, counted, unknown:",
+      },
+      {
+        file: model,
+        find: "return ok(ours.counted && counted); } case 'heal'",
+        put: "return ok(counted); } case 'heal'",
       },
     ],
   },
@@ -133,6 +161,9 @@ export const MUTATIONS: readonly Mutation[] = [
     name: 'same token for every round',
     rule: '3.5 a fresh token',
     voters: 3,
+    profile: 'contended',
+    quickly: 1500,
+    seed: 56,
     patches: [
       { file: claims, find: 'for (;;) { const startedMs', put: 'const same = {}; for (;;) { const startedMs' },
       {
@@ -147,12 +178,14 @@ export const MUTATIONS: readonly Mutation[] = [
     rule: '2 claim: ok, not counted',
     voters: 3,
     profile: 'everything',
+    quickly: 1500,
+    seed: 77,
     patches: [
-      { file: 'src/redis/decide.ts', find: 'if (vote.counted) oks += 1;', put: 'oks += 1;' },
+      { file: 'src/redis/decide.ts', find: 'if (vote.counted) counted += 1; else', put: 'counted += 1;' },
       {
         file: 'src/redis/ballots.ts',
-        find: "if (reply.status === 'ok' && reply.counted && voter.counts(reply, id)) return FOR;",
-        put: "if (reply.status === 'ok') return FOR;",
+        find: 'if (reply.counted ? voter.counts(reply, id) : this.#lists && voter.isLearning(reply, id))',
+        put: 'if (reply.attempt > 0)',
       },
     ],
   },
@@ -160,12 +193,33 @@ export const MUTATIONS: readonly Mutation[] = [
     name: 'boots not compared',
     rule: '2 an acknowledgement counts only for the boot that gave it',
     voters: 3,
-    profile: 'acknowledged',
+    profile: 'long ago',
+    belt: 'a voter that has started anew is on hold, and what it said before does not count for that alone',
     patches: [
       {
         file: 'src/redis/voter.ts',
-        find: "reply.boot !== '' && reply.boot === this.#boots.get(this.#lane(id))",
+        find: "this.#hold === '' && reply.boot !== '' && reply.boot === this.#boots.get(this.#lane(id))",
+        put: "this.#hold === '' && reply.boot !== '' && id !== ''",
+      },
+    ],
+  },
+  {
+    name: 'acknowledgements outlive the memory of the voter',
+    rule: '2 an acknowledgement counts only for the boot that gave it',
+    voters: 3,
+    profile: 'long ago',
+    quickly: 1500,
+    seed: 2,
+    patches: [
+      {
+        file: 'src/redis/voter.ts',
+        find: "this.#hold === '' && reply.boot !== '' && reply.boot === this.#boots.get(this.#lane(id))",
         put: "reply.boot !== '' && id !== ''",
+      },
+      {
+        file: 'src/redis/settling.ts',
+        find: 'ack.counted && this.#voters[index]!.eligible',
+        put: 'ack.counted',
       },
     ],
   },
@@ -174,24 +228,30 @@ export const MUTATIONS: readonly Mutation[] = [
     rule: '4 watchdog heals',
     voters: 3,
     profile: 'rolling',
+    quickly: 1500,
+    seed: 1,
     patches: [{ file: claims, find: "!== 'lost' || lease.ballot.over) return;", put: "!== 'never') return;" }],
   },
   {
     name: 'heal after the release',
     rule: '4 a lock that was given up is not put back',
     voters: 3,
-    profile: 'gateways',
+    profile: 'at the beat',
+    quickly: 1500,
+    seed: 29,
     patches: [{ file: claims, find: "!== 'lost' || lease.ballot.over) return;", put: "!== 'lost') return;" }],
   },
   {
     name: 'no watchdog',
     rule: '4 watchdog',
     voters: 3,
+    quickly: 1500,
+    seed: 7,
     patches: [
       {
         file: 'src/core/lease.ts',
-        find: 'if (stopped.aborted || clock.now() >= untilMs) return;',
-        put: 'if (untilMs > 0) return;',
+        find: 'if (this.#clock.now() < this.#untilMs) this.#beating = this.#beat();',
+        put: '',
       },
     ],
   },
@@ -199,6 +259,9 @@ export const MUTATIONS: readonly Mutation[] = [
     name: 'completing without end',
     rule: '4 maxHold',
     voters: 3,
+    profile: 'amnesia',
+    quickly: 1500,
+    seed: 6,
     patches: [
       {
         file: 'src/redis/settling.ts',
@@ -212,6 +275,8 @@ export const MUTATIONS: readonly Mutation[] = [
     rule: '3 validity on the very turn of the first byte',
     voters: 3,
     profile: 'asleep',
+    quickly: 1500,
+    seed: 63,
     patches: [{ file: 'src/core/handle.ts', find: '() => lease.mayStart());', put: '() => true);' }],
   },
   {
@@ -219,6 +284,8 @@ export const MUTATIONS: readonly Mutation[] = [
     rule: '3.2 elapsed + drift < lockTtl − minWork',
     voters: 3,
     profile: 'asleep',
+    quickly: 1500,
+    seed: 7,
     patches: [{ file: claims, find: 'if (lease.mayStart()) {', put: 'if (lease.attempt > 0) {' }],
   },
   {
@@ -226,6 +293,8 @@ export const MUTATIONS: readonly Mutation[] = [
     rule: '4 settle: until a quorum has acknowledged',
     voters: 3,
     profile: 'lossy',
+    quickly: 1500,
+    seed: 53,
     patches: [
       {
         file: 'src/redis/settling.ts',
@@ -238,29 +307,49 @@ export const MUTATIONS: readonly Mutation[] = [
     name: 'lock not kept while completing',
     rule: '4 settle: goes on extending',
     voters: 3,
-    profile: 'lossy',
+    profile: 'amnesia',
+    quickly: 1500,
+    seed: 4,
     patches: [{ file: 'src/redis/settling.ts', find: 'await this.#extend(lease);', put: '' }],
   },
   {
     name: 'one done is not enough',
     rule: '3.1 one done is a duplicate',
     voters: 3,
+    profile: 'long ago',
+    quickly: 1500,
+    seed: 23,
     patches: [
       {
         file: 'src/redis/decide.ts',
-        find: 'if (done) return answered',
-        put: 'if (done && oks < quorum) return answered',
+        find: 'if (done) { const heard',
+        put: 'if (done && lists.some(({ oks, quorum }) => oks < quorum)) { const heard',
       },
       { file: claims, find: 'if (late) return', put: 'if (late && late.attempt < 0) return' },
     ],
+  },
+  {
+    name: 'a done that comes while the attempt is confirmed is not looked at',
+    rule: '3 votes that come late',
+    voters: 3,
+    profile: 'long ago',
+    quickly: 1500,
+    seed: 23,
+    patches: [{ file: claims, find: 'if (late) return', put: 'if (late && late.attempt < 0) return' }],
   },
   {
     name: 'holders not told apart',
     rule: '3.3 one foreign token',
     voters: 3,
     profile: 'storm',
+    quickly: 1500,
+    seed: 14,
     patches: [
-      { file: 'src/redis/decide.ts', find: 'holders.get(vote.token)', put: "holders.get('')" },
+      {
+        file: 'src/redis/decide.ts',
+        find: 'holders.get(vote.token) ?? { token: vote.token,',
+        put: "holders.get('') ?? { token: '',",
+      },
       { file: 'src/redis/decide.ts', find: 'holders.set(vote.token, holder)', put: "holders.set('', holder)" },
     ],
   },
@@ -268,6 +357,8 @@ export const MUTATIONS: readonly Mutation[] = [
     name: 'released on an unknown outcome',
     rule: '4 uncertain: the lock is left',
     voters: 3,
+    quickly: 1500,
+    seed: 2,
     patches: [
       {
         file: 'src/core/settle.ts',
@@ -280,6 +371,8 @@ export const MUTATIONS: readonly Mutation[] = [
     name: 'completed on a failure',
     rule: '4 settle: the table',
     voters: 3,
+    quickly: 1500,
+    seed: 1,
     patches: [
       { file: 'src/core/settle.ts', find: 'completes(route, result.reply.status) ?', put: 'result.reply.status > 0 ?' },
     ],
@@ -288,6 +381,8 @@ export const MUTATIONS: readonly Mutation[] = [
     name: 'late success not completed',
     rule: '4 uncertain: a late success completes',
     voters: 3,
+    quickly: 1500,
+    seed: 57,
     patches: [
       {
         file: 'src/core/handle.ts',
@@ -300,6 +395,8 @@ export const MUTATIONS: readonly Mutation[] = [
     name: 'unknown hold not set',
     rule: '4 uncertain: unknownHold',
     voters: 3,
+    quickly: 1500,
+    seed: 2,
     patches: [
       {
         file: claims,
@@ -312,7 +409,9 @@ export const MUTATIONS: readonly Mutation[] = [
     name: 'no lock hold after a restart',
     rule: '6 hold=locks',
     voters: 3,
-    profile: 'power',
+    profile: 'bare quorum',
+    quickly: 1500,
+    seed: 3,
     patches: [
       {
         file: model,
@@ -326,6 +425,8 @@ export const MUTATIONS: readonly Mutation[] = [
     rule: '6 hold=records',
     voters: 3,
     profile: 'amnesia',
+    quickly: 1500,
+    seed: 19,
     patches: [
       {
         file: model,
@@ -339,6 +440,8 @@ export const MUTATIONS: readonly Mutation[] = [
     rule: '6 hold=records, without end',
     voters: 3,
     profile: 'late copies',
+    quickly: 1500,
+    seed: 7,
     patches: [
       {
         file: model,
@@ -352,6 +455,8 @@ export const MUTATIONS: readonly Mutation[] = [
     rule: '6 unless hold=records is set',
     voters: 3,
     profile: 'late copies',
+    quickly: 1500,
+    seed: 74,
     patches: [
       { file: model, find: "else if ((before === '' && !known!.always) || before === 'locks') this", put: 'else this' },
     ],
@@ -361,18 +466,22 @@ export const MUTATIONS: readonly Mutation[] = [
     rule: '6 hold=locks, while on hold',
     voters: 3,
     profile: 'on hold',
+    quickly: 1500,
+    seed: 291,
     patches: [{ file: model, find: "|| before === 'locks') this.#holdForLocks", put: ') this.#holdForLocks' }],
   },
   {
     name: 'taught before its locks have run out',
     rule: '6 re-sync: after the lock hold',
     voters: 3,
-    profile: 'amnesia',
+    profile: 'bare quorum',
+    quickly: 1500,
+    seed: 2,
     patches: [
       {
         file: 'src/redis/recovery.ts',
-        find: 'if (this.#clock.now() - sinceMs < lockHoldMs(this.#options.lifeMs)) return;',
-        put: 'if (sinceMs < 0) return;',
+        find: 'this.#clock.now() - known.sinceMs < lockHoldMs(this.#options.lifeMs)',
+        put: 'this.#clock.now() < 0',
       },
     ],
   },
@@ -381,6 +490,8 @@ export const MUTATIONS: readonly Mutation[] = [
     rule: '6 re-sync: q voters whose records are whole',
     voters: 3,
     profile: 'late copies',
+    quickly: 1500,
+    seed: 7,
     patches: [{ file: 'src/redis/recovery.ts', find: 'whole.slice(0, quorum)', put: 'whole.slice(0, quorum - 1)' }],
   },
   {
@@ -411,11 +522,13 @@ export const MUTATIONS: readonly Mutation[] = [
     rule: '6 majority forgotten',
     voters: 3,
     profile: 'amnesia',
+    quickly: 1500,
+    seed: 8,
     patches: [
       {
         file: 'src/redis/recovery.ts',
-        find: 'return nothingToWaitFor || this.#clock.now() - this.#forgottenSinceMs >= this.#options.recoverAfterMs;',
-        put: 'return nothingToWaitFor;',
+        find: 'return nothingToWaitFor ||',
+        put: 'return nothingToWaitFor &&',
       },
     ],
   },
@@ -424,11 +537,13 @@ export const MUTATIONS: readonly Mutation[] = [
     rule: '6 gateways send again what they touched',
     voters: 3,
     profile: 'late copies',
+    quickly: 1500,
+    seed: 70,
     patches: [
       {
         file: claims,
-        find: 'this.#settling.tellUntilAnswered(voter, [...before, ...this.#recent.all()])',
-        put: 'before.length',
+        find: 'this.#settling.tellUntilAnswered(voter, written);',
+        put: '',
       },
     ],
   },
@@ -450,11 +565,13 @@ export const MUTATIONS: readonly Mutation[] = [
     rule: '6 firstStart: trust only if no voter has any key',
     voters: 3,
     profile: 'first start',
+    quickly: 1500,
+    seed: 237,
     patches: [
       {
         file: 'src/redis/voters.ts',
-        find: 'const answered = await Promise.all(empty.map((voter) => voter.greet()));',
-        put: 'const answered = empty.map(() => true);',
+        find: "answered[index] && voter.hold === 'empty' && voter.boot === boots[index]",
+        put: 'voter && index < boots.length',
       },
     ],
   },
@@ -463,6 +580,8 @@ export const MUTATIONS: readonly Mutation[] = [
     rule: '2 NOSCRIPT: without items whose caller gave up',
     voters: 3,
     profile: 'network',
+    quickly: 1500,
+    seed: 1,
     patches: [
       {
         file: 'src/redis/voter.ts',
@@ -476,10 +595,12 @@ export const MUTATIONS: readonly Mutation[] = [
     rule: '3 released likewise',
     voters: 3,
     profile: 'storm',
+    quickly: 1500,
+    seed: 1,
     patches: [
       {
         file: claims,
-        find: "replies[index] = this.#voters[index]!.ask({ op: 'release', id, token, takeBack: true });",
+        find: "replies[index] = this.#voters[index]!.ask({ op: 'release', id, token, takeBack });",
         put: '',
       },
     ],
@@ -489,6 +610,7 @@ export const MUTATIONS: readonly Mutation[] = [
     rule: '6 all writes go to held voters too',
     voters: 3,
     profile: 'late copies',
+    belt: 'a completion is done only when a quorum that counts has it, and every quorum that teaches meets that one',
     patches: [
       {
         file: model,
@@ -502,6 +624,7 @@ export const MUTATIONS: readonly Mutation[] = [
     rule: "6 held voters' done answers count",
     voters: 3,
     profile: 'late copies',
+    belt: 'who wins has a quorum of counted oks, which meets every quorum that counts a completion',
     patches: [
       {
         file: model,
@@ -511,40 +634,41 @@ export const MUTATIONS: readonly Mutation[] = [
     ],
   },
   {
-    name: 'confirm without the lock, validity not checked',
-    rule: '2 confirm: lock not ours → fails (where clocks fail)',
+    name: 'a completion that was forgotten is written',
+    rule: '8 complete at or below the floor is refused',
     voters: 3,
-    profile: 'asleep',
+    profile: 'forgotten',
+    quickly: 1500,
+    seed: 1,
     patches: [
       {
         file: model,
-        find: "case 'confirm': { if (record?.done) return done(); if (!ours) return { status: 'lost', floor: rec.floor };",
-        put: "case 'confirm': { if (record?.done) return done(); if (!ours) { rec.attempt = Math.max(rec.attempt, item.attempt); open(now + item.recordMs); return ok(counted); }",
+        find: "if (item.attempt <= rec.floor) return { status: 'forgotten', floor: rec.floor };",
+        put: '',
       },
-      { file: claims, find: 'if (lease.mayStart()) {', put: 'if (lease.attempt > 0) {' },
-      { file: 'src/core/handle.ts', find: '() => lease.mayStart());', put: '() => true);' },
     ],
   },
   {
-    name: 'validity never checked',
-    rule: '3 validity',
+    name: 'a completion that was forgotten counts',
+    rule: '8 a done at or below a floor is void',
     voters: 3,
-    profile: 'asleep',
-    patches: [
-      { file: claims, find: 'if (lease.mayStart()) {', put: 'if (lease.attempt > 0) {' },
-      { file: 'src/core/handle.ts', find: '() => lease.mayStart());', put: '() => true);' },
-    ],
+    profile: 'forgotten',
+    quickly: 1500,
+    seed: 1,
+    patches: [{ file: 'src/redis/decide.ts', find: 'newest.attempt > floor ? newest', put: 'newest ? newest' }],
   },
   {
-    name: 'late votes waited for',
-    rule: '(not a rule)',
+    name: 'forgotten while an attempt holds the event',
+    rule: '8 refused while in progress',
     voters: 3,
-    profile: 'late copies',
+    profile: 'forgotten',
+    quickly: 1500,
+    seed: 1,
     patches: [
       {
-        file: claims,
-        find: 'const confirmed = decision.attempt > 1 ?',
-        put: 'if (decision.attempt > 1) await this.#clock.sleep(10); const confirmed = decision.attempt > 1 ?',
+        file: 'src/redis/operator.ts',
+        find: 'if (locks.length > 0 && !force)',
+        put: 'if (locks.length > 99 && !force)',
       },
     ],
   },
@@ -552,8 +676,9 @@ export const MUTATIONS: readonly Mutation[] = [
     name: 'connections do not keep order',
     rule: '2 order per connection',
     voters: 3,
-    profile: 'storm',
     unordered: true,
+    quickly: 1500,
+    seed: 1,
     patches: [],
   },
 ];

@@ -5,6 +5,7 @@
  */
 import type { Answer, BatchAnswer, Item } from '../../src/redis/items.ts';
 import { VoterModel } from '../../src/redis/model.ts';
+import type { Plan } from './plan.ts';
 import type { Random } from './random.ts';
 import type { Scheduler } from './scheduler.ts';
 
@@ -13,6 +14,8 @@ const READS: ReadonlySet<string> = new Set(['peek', 'look', 'read', 'hello', 'sy
 
 interface Change {
   readonly atMs: number;
+  /** The same instant by the server's own clock. */
+  readonly clockMs: number;
   readonly writes: boolean;
   readonly apply: (model: VoterModel) => void;
 }
@@ -35,17 +38,20 @@ export class VoterNode {
   readonly #scheduler: Scheduler;
   readonly #random: Random;
   readonly #aof: boolean;
+  readonly #always: boolean;
   readonly #rate: number;
+  #steppedMs = 0;
   #model: VoterModel;
   #changes: Change[] = [];
   #replayMs: number | undefined;
   #frozen = 0;
   #backlog: (() => void)[] = [];
 
-  constructor(index: number, aof: boolean, scheduler: Scheduler, random: Random) {
+  constructor(index: number, plan: Pick<Plan, 'aof' | 'always'>, scheduler: Scheduler, random: Random) {
     this.index = index;
     this.name = `v${index}`;
-    this.#aof = aof;
+    this.#aof = plan.aof;
+    this.#always = plan.always;
     this.#scheduler = scheduler;
     this.#random = random;
     // Half of the drift that the protocol allows for.
@@ -68,7 +74,7 @@ export class VoterNode {
     batch.forEach((item, index) => this.#follow(item, answer.answers[index]!));
     if (batch.some((item) => item.op !== 'peek')) {
       const writes = batch.some((item) => !READS.has(item.op));
-      this.#changes.push({ atMs: this.#scheduler.now(), writes, apply: (model) => void model.run(batch) });
+      this.#keep((model) => void model.run(batch), writes);
     }
     return answer;
   }
@@ -82,6 +88,11 @@ export class VoterNode {
     return this.#model.run([{ op: 'peek', id }]).answers[0]!;
   }
 
+  /** What its clock shows. */
+  get clockMs(): number {
+    return this.#scheduler.now() * this.#rate + this.#steppedMs;
+  }
+
   get accepts(): boolean {
     return this.up && this.#frozen === 0;
   }
@@ -93,16 +104,21 @@ export class VoterNode {
     this.#backlog = [];
   }
 
-  /** Starts again; `lostMs`: what was written that long before the stop is lost, Infinity for everything. */
-  start(lostMs: number): void {
+  /**
+   * Starts again; `lostMs`: what was written that long before the stop is lost, Infinity for everything.
+   * `steppedMs`: what has become of its clock meanwhile.
+   */
+  start(lost: number, steppedMs: number): void {
+    const lostMs = this.#always && lost !== Infinity ? 0 : lost;
     const keptUntilMs = this.#aof ? this.#scheduler.now() - lostMs : -1;
-    const lost = this.#changes.some((change) => change.writes && change.atMs > keptUntilMs);
+    const hasLost = this.#changes.some((change) => change.writes && change.atMs > keptUntilMs);
     this.#changes = this.#changes.filter((change) => change.atMs <= keptUntilMs);
     if (lostMs > 0 || !this.#aof) this.#replay();
+    this.#steppedMs += steppedMs;
     const runId = this.#random.word();
     this.#change((model) => model.restart(runId, true));
     this.up = true;
-    this.#noteLoss(lost);
+    this.#noteLoss(hasLost);
   }
 
   flush(): void {
@@ -143,13 +159,17 @@ export class VoterNode {
 
   #change(apply: (model: VoterModel) => void): void {
     apply(this.#model);
-    this.#changes.push({ atMs: this.#scheduler.now(), writes: false, apply });
+    this.#keep(apply, false);
+  }
+
+  #keep(apply: Change['apply'], writes: boolean): void {
+    this.#changes.push({ atMs: this.#scheduler.now(), clockMs: this.clockMs, writes, apply });
   }
 
   #replay(): void {
     this.#model = this.#fresh();
     for (const change of this.#changes) {
-      this.#replayMs = change.atMs;
+      this.#replayMs = change.clockMs;
       change.apply(this.#model);
     }
     this.#replayMs = undefined;
@@ -157,7 +177,7 @@ export class VoterNode {
 
   #fresh(): VoterModel {
     return new VoterModel({
-      now: () => (this.#replayMs ?? this.#scheduler.now()) * this.#rate,
+      now: () => this.#replayMs ?? this.clockMs,
       runId: `${this.name}-first`,
       aof: this.#aof,
     });

@@ -21,6 +21,8 @@ export interface Plan {
   readonly recoverAfterMs: number;
   /** Whether a restarted voter comes back with its keys. */
   readonly aof: boolean;
+  /** With them, nothing that it has answered is ever lost, and it says so (`appendfsync always`). */
+  readonly always: boolean;
   /** One way between a gateway and a voter. */
   readonly delayMs: readonly [number, number];
   /** Probability that a message takes up to `tailMs` instead. */
@@ -93,6 +95,7 @@ export const FAULT_LENGTHS = {
   'script flush': [0, 0],
   lapse: [0.1, 2.5],
   death: [0.1, 1],
+  forget: [0, 0],
 } as const satisfies Record<string, readonly [number, number]>;
 
 export const FAULT_KINDS = Object.keys(FAULT_LENGTHS) as FaultKind[];

@@ -2,16 +2,33 @@
  * Kinds of runs. Each looks for trouble in its own place, and mixes what belongs together: rare schedules become
  * frequent enough to be met within some thousand seeds.
  */
-import { crowded, lasting, lastMinute, mixed, tireless, troubled, willing } from './application-plans.ts';
 import {
+  broken,
+  crowded,
+  failing,
+  failingAtTheBeat,
+  lasting,
+  mixed,
+  timely,
+  tireless,
+  troubled,
+  willing,
+} from './application-plans.ts';
+import {
+  acknowledgedLongAgo,
+  asleepToTheEnd,
+  bareQuorum,
+  forgetting,
+  metTooLate,
   minorityAway,
   oneAfterAnother,
   oneAway,
   oneByOne,
-  oneVoterUnextended,
+  relearnt,
   restartedTwice,
   some,
   soonAfter,
+  takingTurns,
   type FaultPlan,
 } from './fault-plans.ts';
 import { FAULT_KINDS, type ApplicationPlan } from './plan.ts';
@@ -36,9 +53,14 @@ export interface Profile {
   /** Probability of `firstStart: trust`, and of an append-only file. */
   readonly trust: number;
   readonly aof: number;
+  /** Probability that an append-only file is written before every answer. */
+  readonly always: number;
   /** How long until everything is calm, and the time limit for the application, in lives of a lock. */
   readonly lasts: readonly [number, number];
   readonly patience: readonly [number, number];
+  /** How long an attempt may hold its event beyond the application's time, likewise. */
+  readonly hold: readonly [number, number];
+  readonly lockTtlMs: readonly number[];
   readonly application: (random: Random, lockTtlMs: number) => ApplicationPlan;
   readonly faults: FaultPlan;
 }
@@ -59,11 +81,16 @@ const ordinary: Omit<Profile, 'name' | 'weight'> = {
   tailInTime: 0.5,
   trust: 0.9,
   aof: 0.8,
+  always: 0,
   lasts: [0.7, 2.5],
   patience: [0.1, 1.5],
+  hold: [0.5, 5],
+  lockTtlMs: [500, 800, 1200],
   application: mixed,
   faults: () => [],
 };
+
+const duringFirstStart = some(['flush', 'flush', 'stall', 'empty restart'], ['trust', 'hello', 'claim', 'complete']);
 
 export const PROFILES: readonly Profile[] = [
   // Many at once, at most a minority of voters away from the start: one forward, attempt 1, nobody left behind.
@@ -119,7 +146,14 @@ export const PROFILES: readonly Profile[] = [
     tail: 0.05,
     faults: some(['cut', 'stall', 'deaf', 'freeze', 'script flush']),
   },
-  { ...ordinary, name: 'voters', weight: 2, tail: 0.05, faults: some(['kill', 'power cut', 'freeze', 'cut']) },
+  {
+    ...ordinary,
+    name: 'voters',
+    weight: 2,
+    always: 0.25,
+    tail: 0.05,
+    faults: some(['kill', 'power cut', 'freeze', 'cut']),
+  },
   {
     ...ordinary,
     name: 'amnesia',
@@ -152,9 +186,12 @@ export const PROFILES: readonly Profile[] = [
     weight: 0.5,
     troubledStart: true,
     trust: 1,
-    tail: 0.2,
-    lasts: [1, 3],
-    faults: some(['flush', 'flush', 'stall', 'empty restart'], ['trust', 'hello', 'claim', 'complete']),
+    tail: 0.1,
+    loss: 0.08,
+    lasts: [1.5, 3],
+    patience: [1, 3],
+    application: (random, lockTtlMs) => (random.chance(0.8) ? lasting : mixed)(random, lockTtlMs),
+    faults: (random, scale) => (random.chance(0.7) ? metTooLate(random, scale) : duringFirstStart(random, scale)),
   },
   // A gateway sleeps between its claim and its first byte.
   {
@@ -175,14 +212,22 @@ export const PROFILES: readonly Profile[] = [
     ...ordinary,
     name: 'acknowledged',
     weight: 1,
-    loss: 0.25,
+    gateways: [1, 2],
+    copies: [3, 5],
+    spread: [
+      [0, 0.05],
+      [0, 0.3],
+    ],
+    loss: 0.35,
+    tail: 0.1,
+    tailInTime: 1,
     lasts: [1, 3],
     faults: soonAfter(
-      ['claim', 'complete', 'complete', 'extend'],
-      ['empty restart', 'power cut', 'flush', 'flush', 'flush', 'stall'],
+      ['claim', 'complete', 'complete', 'complete', 'extend'],
+      ['empty restart', 'power cut', 'flush', 'flush', 'flush', 'stall', 'death', 'death'],
     ),
   },
-  // A claim that reads one voter before a completion comes there, and another after the lock has run out there.
+  // A claim that reads one voter before a completion comes there, and another after.
   {
     ...ordinary,
     name: 'straddling',
@@ -192,45 +237,128 @@ export const PROFILES: readonly Profile[] = [
     tailInTime: 1,
     copies: [5, 7],
     spread: [
-      [0, 0],
-      [0.8, 1.05],
+      [0.85, 1.15],
+      [0.9, 1.15],
     ],
     lasts: [1.4, 1.6],
     patience: [1.2, 1.5],
-    application: lastMinute,
-    faults: oneVoterUnextended,
+    application: timely,
+    faults: asleepToTheEnd,
+  },
+  // One failure after another, told to other voters each time.
+  {
+    ...ordinary,
+    name: 'taking turns',
+    weight: 1,
+    aof: 1,
+    always: 1,
+    loss: 0.2,
+    copies: [3, 5],
+    application: failing,
+    faults: takingTurns,
+  },
+  // Votes are split, and the releases of those who try again are late, for an owner who works long.
+  {
+    ...ordinary,
+    name: 'contended',
+    weight: 1,
+    loss: 0.35,
+    gateways: [3, 4],
+    copies: [4, 6],
+    spread: [[0, 0.003]],
+    patience: [2, 3],
+    application: lasting,
+  },
+  // A failure that comes while the watchdog puts the lock back.
+  {
+    ...ordinary,
+    name: 'at the beat',
+    weight: 0.5,
+    loss: 0.3,
+    tail: 0.3,
+    tailInTime: 1,
+    patience: [1, 1.5],
+    application: failingAtTheBeat,
   },
   // A voter loses the locks that it has just granted to somebody who is still at work.
   {
     ...ordinary,
-    name: 'power',
-    weight: 0.5,
+    name: 'bare quorum',
+    weight: 1,
     aof: 1,
-    loss: 0.25,
     spread: [
-      [0, 0],
-      [0, 0.5],
-      [0.5, 1.5],
+      [0.1, 1.2],
+      [0.1, 1.2],
     ],
     lasts: [1.5, 2.5],
     patience: [2, 3],
     application: lasting,
-    faults: soonAfter(['claim', 'claim', 'extend'], ['power cut']),
+    faults: bareQuorum,
+  },
+  // An acknowledgement that outlives the memory of the voter that gave it.
+  {
+    ...ordinary,
+    name: 'long ago',
+    weight: 0.05,
+    aof: 1,
+    trust: 1,
+    gateways: [2, 2],
+    copies: [2, 3],
+    spread: [[14, 17]],
+    lockTtlMs: [1200],
+    lasts: [17, 18],
+    hold: [20, 25],
+    patience: [1, 1.5],
+    application: timely,
+    faults: acknowledgedLongAgo,
   },
   // Copies that come long after the event was handled, when those who know it have changed.
   {
     ...ordinary,
     name: 'late copies',
     weight: 0.5,
-    loss: 0.3,
+    loss: 0.2,
+    copies: [4, 6],
+    spread: [
+      [0, 0.5],
+      [2.5, 6.5],
+    ],
+    lockTtlMs: [800, 1200],
+    lasts: [6.5, 7],
+    patience: [0.5, 1.5],
+    faults: oneAfterAnother,
+  },
+  // An operator has the event forgotten, with force or without, and copies come that were not to be duplicates any more.
+  {
+    ...ordinary,
+    name: 'forgotten',
+    weight: 1,
+    loss: 0.1,
     copies: [3, 5],
     spread: [
       [0, 0.5],
-      [2, 8],
+      [0.3, 3],
     ],
-    lasts: [6, 8],
+    lasts: [2, 4],
     patience: [0.5, 1.5],
-    faults: oneAfterAnother,
+    faults: forgetting,
+  },
+  // What a voter learns while others claim the event there in vain.
+  {
+    ...ordinary,
+    name: 'relearnt',
+    weight: 0.2,
+    aof: 1,
+    trust: 1,
+    gateways: [2, 2],
+    copies: [5, 7],
+    spread: [
+      [0.2, 3],
+      [0.2, 3],
+    ],
+    lasts: [6, 7],
+    application: broken,
+    faults: relearnt,
   },
   // A hold that has not run out when its voter starts again.
   {

@@ -4,7 +4,7 @@ import { Application } from './application.ts';
 import type { Counts } from './counts.ts';
 import { planFor } from './draw.ts';
 import { Faults } from './faults.ts';
-import { Gateway } from './gateway.ts';
+import { EVENT, Gateway } from './gateway.ts';
 import { History } from './history.ts';
 import { VoterNode } from './node.ts';
 import { Random } from './random.ts';
@@ -17,7 +17,7 @@ export interface RunOptions {
   /** Only this kind of runs. */
   readonly profile?: string | undefined;
   /** Receives what happens, line by line. */
-  readonly trace?: ((line: string) => void) | undefined;
+  readonly trace?: ((line: string) => unknown) | undefined;
   /** Whether connections deliver in order, as TCP does; so they do unless said otherwise. */
   readonly ordered?: boolean | undefined;
 }
@@ -27,9 +27,6 @@ export interface RunResult {
   readonly violations: readonly string[];
   readonly counts: Counts;
 }
-
-/** The event of all deliveries, as a key. */
-const EVENT = 'AAAAAAAAAAAAAAAAAAAAAA';
 
 // The package draws its tokens from the system's randomness; here they come from the seed of the run that is under way.
 let current: Tokens;
@@ -61,8 +58,8 @@ export async function run(options: RunOptions): Promise<RunResult> {
   const plan = { ...planFor(random, voters, options.profile), ordered: options.ordered !== false };
   const scheduler = new Scheduler();
   const line = (who: string, text: string): void =>
-    trace?.(`${scheduler.now().toFixed(1).padStart(9)}  ${who.padEnd(8)} ${text}`);
-  const nodes = Array.from({ length: voters }, (_, index) => new VoterNode(index, plan.aof, scheduler, random));
+    void trace?.(`${scheduler.now().toFixed(1).padStart(9)}  ${who.padEnd(8)} ${text}`);
+  const nodes = Array.from({ length: voters }, (_, index) => new VoterNode(index, plan, scheduler, random));
   const history = new History(plan, nodes, () => scheduler.now(), trace && line);
   const application = new Application(plan, scheduler, random, history);
   let started = 0;
@@ -80,7 +77,7 @@ export async function run(options: RunOptions): Promise<RunResult> {
   let broken: Error | undefined;
   for (const copy of plan.copies) {
     const sender = new Sender(copy, plan, gateways, scheduler, random);
-    sender.untilSuccess(EVENT).then(
+    sender.untilSuccess().then(
       () => (unsatisfied -= 1),
       (error: unknown) => (broken = error as Error),
     );
@@ -93,7 +90,7 @@ export async function run(options: RunOptions): Promise<RunResult> {
   // Learning may have to wait for the right to copy, which another gateway has left behind.
   const limitMs =
     plan.calmAtMs + 20_000 + plan.recoverAfterMs + plan.upstreamTimeoutMs + plan.maxWaitMs + 4 * longestMs;
-  await scheduler.run(over, limitMs, () => (current = tokens));
+  await scheduler.run(over, limitMs, () => (current = tokens)).catch((error: Error) => (broken = error));
   if (broken) history.violation(`0 ${broken.stack ?? broken.message}`);
   if (history.violations.length === 0) history.ends(unsatisfied === 0, EVENT);
   return { profile: plan.profile, violations: history.violations, counts: history.counts };

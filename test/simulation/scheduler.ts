@@ -23,6 +23,9 @@ interface Event {
   readonly kind: 'timer' | 'arrival';
 }
 
+/** Some hundred times of what a run takes: somebody asks again and again without time passing. */
+const MOST_STEPS = 100_000;
+
 export class Scheduler {
   #nowMs = 0;
   #order = 0;
@@ -43,9 +46,12 @@ export class Scheduler {
   /** Runs events until `over()`; `entered` is called before each. Several runs may be under way in one thread. */
   async run(over: () => boolean, limitMs: number, entered: () => void): Promise<void> {
     const { promise, resolve, reject } = Promise.withResolvers<void>();
+    let steps = 0;
     const step = (): void => {
       try {
         entered();
+        steps += 1;
+        if (steps > MOST_STEPS) throw new Error(`at ${this.#nowMs} ms there is no end of it`);
         for (;;) {
           if (over()) return resolve();
           const event = this.#next();

@@ -19,20 +19,23 @@ export class Sender {
     this.#random = random;
   }
 
-  async untilSuccess(event: string): Promise<void> {
+  async untilSuccess(): Promise<void> {
     let successes = this.#copy.again ? 2 : 1;
     let place = this.#copy.gateway;
+    let pauses = 1;
     await this.#until(this.#copy.atMs);
     for (;;) {
       const gateway = this.#gateways[place]!;
       // A process that is gone refuses the connection.
-      const outcome = gateway.dead ? undefined : await gateway.receive(event);
+      const outcome = gateway.dead ? undefined : await gateway.receive();
       if (outcome?.kind === 'delivered' || outcome?.kind === 'duplicate') successes -= 1;
       if (successes === 0) return;
+      // Nobody can take it yet: the next try comes after twice the pause.
+      pauses = outcome?.kind === 'unavailable' ? Math.min(4, 2 * pauses) : 1;
       const calm = this.#scheduler.now() >= this.#plan.calmAtMs;
       const { lockTtlMs } = this.#plan;
       const [shortest, longest] = calm ? [0.1 * lockTtlMs, 0.4 * lockTtlMs] : this.#copy.retryMs;
-      await this.#until(this.#scheduler.now() + this.#random.between(shortest, longest));
+      await this.#until(this.#scheduler.now() + pauses * this.#random.between(shortest, longest));
       place = this.#random.integer(0, this.#gateways.length - 1);
     }
   }

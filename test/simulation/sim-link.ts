@@ -6,6 +6,7 @@
  * reply that came after the deadline to nobody, unless the process slept through the deadline. What had left the process when its connection broke may still reach
  * the voter, even after what was sent later on the next connection.
  */
+import type { Facts } from '../../src/redis/facts.ts';
 import type { BatchAnswer, Item } from '../../src/redis/items.ts';
 import { LinkError, type Link, type Page } from '../../src/redis/link.ts';
 import type { Plan } from './plan.ts';
@@ -16,9 +17,11 @@ import type { VoterNode } from './node.ts';
 /** What the world wants to know about the traffic. */
 export interface Traffic {
   sent(link: SimLink, batch: readonly Item[]): void;
-  ran(link: SimLink, batch: readonly Item[], answer: BatchAnswer): void;
+  ran(link: SimLink, batch: readonly Item[], answer: BatchAnswer, connection: object): void;
   /** A reply has come back; `ranAtMs`: when the voter made it. */
   replied(link: SimLink, ranAtMs: number): void;
+  /** The answers that were in it. */
+  heard(batch: readonly Item[], answer: BatchAnswer): void;
 }
 
 interface Pending {
@@ -45,6 +48,8 @@ export class SimLink implements Link {
   readonly #process: Process;
   readonly #traffic: Traffic;
   readonly #listeners: ((up: boolean) => void)[] = [];
+  /** Only where they make a difference. */
+  readonly facts?: () => Promise<readonly Facts[]>;
   #connection: Connection | undefined;
   /** Messages of this direction wait until then. */
   #stalledMs = 0;
@@ -66,21 +71,31 @@ export class SimLink implements Link {
     this.#random = random;
     this.#process = process;
     this.#traffic = traffic;
+    if (plan.always) this.facts = async () => [await this.#facts()];
     this.#connectIn(random.between(0, 5));
   }
 
   async run(batch: readonly Item[]): Promise<BatchAnswer> {
     this.#traffic.sent(this, batch);
-    return await this.#ask(() => {
+    const answer = await this.#ask((connection) => {
       if (!this.node.hasScript) throw new LinkError('noscript');
-      const answer = this.node.run(batch);
-      this.#traffic.ran(this, batch, answer);
-      return answer;
+      const given = this.node.run(batch);
+      this.#traffic.ran(this, batch, given, connection);
+      return given;
     });
+    this.#traffic.heard(batch, answer);
+    return answer;
   }
 
   async scan(): Promise<Page> {
     return await this.#inTime(this.#ask(() => ({ cursor: '0', ids: this.node.ids() })));
+  }
+
+  async #facts(): Promise<Facts> {
+    return await this.#ask(() => ({
+      ...{ server: 'simulated', role: 'master', evictionPolicy: 'noeviction', evictedKeys: 0, appendfsync: 'always' },
+      timeMs: this.node.clockMs,
+    }));
   }
 
   async load(): Promise<void> {
@@ -115,7 +130,7 @@ export class SimLink implements Link {
   }
 
   /** Asks the voter on the connection that there is now; never settles when a message is lost. */
-  async #ask<T>(work: () => T): Promise<T> {
+  async #ask<T>(work: (connection: Connection) => T): Promise<T> {
     const connection = this.#connection;
     if (connection === undefined) throw new LinkError('disconnected');
     return await new Promise((resolve, reject) => {
@@ -123,7 +138,7 @@ export class SimLink implements Link {
       connection.pending.add(pending);
       if (this.#isLost()) return;
       this.#request(connection, () => {
-        const settle = settled(work, resolve, reject);
+        const settle = settled(() => work(connection), resolve, reject);
         this.#reply(connection, pending, settle);
       });
     });

@@ -1,9 +1,13 @@
 import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
 import { explore } from './explore.ts';
 import { MUTATIONS } from './mutations.ts';
 import { patched } from './patch.ts';
 import { run } from './run.ts';
+
+/** Lines of a trace in front of the broken promise. */
+const SHOWN = 150;
 
 /** Enough for every kind of runs some hundred times; `npm run simulate` looks further. */
 for (const [voters, runs] of [
@@ -15,7 +19,8 @@ for (const [voters, runs] of [
     const told = found
       .slice(0, 10)
       .map(({ seed, violations }) => `${violations[0]}: npm run simulate -- --voters ${voters} --seed ${seed} --trace`);
-    assert.deepEqual(told, []);
+    const trace = found.find((one) => one.trace.length > 0)?.trace.slice(-SHOWN) ?? [];
+    assert.equal(found.length, 0, [...told, ...trace].join('\n'));
     assert.equal(done, runs);
   });
 }
@@ -37,13 +42,28 @@ test('a seed is one schedule, alone and among others', async () => {
   for (const seed of seeds.reverse()) assert.deepEqual(await traceOf(seed), together[seed - 1]);
 });
 
-for (const { name, rule, voters, profile, quickly } of MUTATIONS) {
-  if (quickly === undefined) continue;
+for (const { name, rule, voters, profile, quickly: runs, seed: firstSeed = 1 } of MUTATIONS) {
+  if (runs === undefined) continue;
   test(`without its rule a promise is broken: ${name} (protocol ${rule})`, { timeout: 900_000 }, async () => {
-    const { found } = await explore({ voters, profile, firstSeed: 1, runs: quickly, mutation: name, untilFound: true });
-    assert.notEqual(found.length, 0, `nothing in ${quickly} runs`);
+    const { found } = await explore({ voters, profile, firstSeed, runs, mutation: name, untilFound: true, workers: 1 });
+    const [first] = found;
+    assert.ok(first, `nothing in ${runs} runs from seed ${firstSeed} on`);
+    assert.ok(
+      first.trace.some((line) => line.endsWith(`VIOLATION ${first.violations[0]}`)),
+      `seed ${first.seed} is another run when it is replayed`,
+    );
   });
 }
+
+test('every rule can be taken out of the code as it is', () => {
+  for (const { name, patches } of MUTATIONS) {
+    const texts = new Map<string, string>();
+    for (const patch of patches) {
+      const text = texts.get(patch.file) ?? readFileSync(new URL(`../../${patch.file}`, import.meta.url), 'utf8');
+      assert.doesNotThrow(() => texts.set(patch.file, patched(text, patch)), `the rule "${name}" reads otherwise now`);
+    }
+  }
+});
 
 test('a rule that was rewritten is not left unproven in silence', () => {
   const patch = { file: 'a.ts', find: 'if (a.isOurs(b, c)) return;', put: ';' };

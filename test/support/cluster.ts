@@ -19,6 +19,8 @@ export interface ClusterOptions {
   readonly proxied?: boolean;
   readonly redis?: RedisOptions;
   readonly settings?: Settings;
+  /** More files beside the configuration. */
+  readonly files?: Readonly<Record<string, string>>;
 }
 
 export interface Cluster extends AsyncDisposable {
@@ -45,10 +47,12 @@ export async function startCluster(options: ClusterOptions = {}): Promise<Cluste
   for (const proxy of proxies) starting.use(proxy);
   const urls = (options.proxied === true ? proxies : nodes).map(({ url }) => url);
 
-  const gateway = async (settings = options.settings, voters = urls.length): Promise<Gateway> => {
+  const gateway = async (settings = options.settings, voters = Math.max(1, urls.length)): Promise<Gateway> => {
     const config = gatewayConfig(application.url, urls, settings);
     await using unready = new AsyncDisposableStack();
-    const started = unready.use(await startGateway(program, systemClock, { config, files: secretFiles }));
+    const started = unready.use(
+      await startGateway(program, systemClock, { config, files: { ...secretFiles, ...options.files } }),
+    );
     await votersUp(started, voters);
     unready.move();
     return started;

@@ -1,6 +1,17 @@
 /** Claims in this process's memory, as plainly as the port allows: one voter, no network, nothing in the background. */
 import type { DeliveryKey, Done } from '../../src/core/delivery.ts';
-import type { ClaimResult, Claims, Clock, Completion, Lease, Standing } from '../../src/core/ports.ts';
+import type {
+  ClaimResult,
+  Claims,
+  Clock,
+  Completion,
+  Lease,
+  Standing,
+  VersionChange,
+  Versions,
+  VersionStore,
+} from '../../src/core/ports.ts';
+import { FakeVersions } from './fake-versions.ts';
 
 export interface FakeTimes {
   readonly lockTtlMs: number;
@@ -43,16 +54,20 @@ class FakeLease implements Lease {
   }
 }
 
-export class FakeClaims implements Claims {
+export class FakeClaims implements Claims, VersionStore {
   /** What was asked, in order: `claim`, `extend`, `complete 200`, `release sent`… */
   readonly calls: string[] = [];
   /** False: no quorum. Claims are unavailable, nothing is extended, and completions and releases reach nobody. */
   reachable = true;
+  /** False: no quorum for versions alone. */
+  ordered = true;
   readonly #events = new Map<string, Event>();
   readonly #times: FakeTimes;
   readonly #clock: Clock;
+  readonly #versions: FakeVersions;
 
   constructor(times: FakeTimes, clock: Clock) {
+    this.#versions = new FakeVersions(clock);
     this.#times = times;
     this.#clock = clock;
   }
@@ -112,6 +127,10 @@ export class FakeClaims implements Claims {
   async peek(key: DeliveryKey): Promise<Standing> {
     this.calls.push('peek');
     return this.reachable ? this.#standing(key) : { kind: 'unavailable' };
+  }
+
+  async order(change: VersionChange): Promise<Versions | 'unavailable'> {
+    return this.reachable && this.ordered ? await this.#versions.order(change) : 'unavailable';
   }
 
   #standing(key: DeliveryKey): Exclude<Standing, { kind: 'unavailable' }> {

@@ -3,16 +3,26 @@ import type { Outcome, Received, Trail } from '../../src/core/delivery.ts';
 import { Background } from '../../src/core/background.ts';
 import { handle } from '../../src/core/handle.ts';
 import { InFlight } from '../../src/core/in-flight.ts';
+import { createMemory } from '../../src/core/memory.ts';
 import { observe } from '../../src/core/observe.ts';
 import type { KeyRequest, SenderKeys } from '../../src/core/ports.ts';
 import type { Route } from '../../src/core/route.ts';
 import type { Sender } from '../../src/core/sender.ts';
+import { createWorker, type WorkRules } from '../../src/worker.ts';
 import { FakeClaims } from './fake-claims.ts';
+import { FakeQueue, FakeQueueStore } from './fake-queue.ts';
 import { FakeUpstream } from './fake-upstream.ts';
 import { ManualClock } from './manual-clock.ts';
 import { recordedEvents } from './recorded-events.ts';
 
 const times = { lockTtlMs: 20_000, unknownHoldMs: 20_000, maxHoldMs: 900_000 };
+
+const workRules: WorkRules = {
+  attempts: 5,
+  backoff: { firstMs: 1000, maxMs: 60_000 },
+  nonRetryable: [],
+  deadRetentionMs: 86_400_000,
+};
 
 /** What senders publish, by URL; what is not there cannot be had. */
 export class FakeKeys implements SenderKeys {
@@ -55,9 +65,35 @@ export function startGate(wallSeconds?: number) {
   const keys = new FakeKeys();
   const inFlight = new InFlight(claims, times, clock, events);
   const background = new Background();
-  const gate = { service: 'tests', claims, upstream, keys, clock, events, times, inFlight, background };
+  const memory = createMemory(1024 ** 2, () => undefined);
+  const queue = new FakeQueue(new FakeQueueStore(), clock);
+  const gate = {
+    service: 'tests',
+    claims,
+    upstream,
+    keys,
+    clock,
+    events,
+    times,
+    inFlight,
+    background,
+    queue,
+    versions: claims,
+  };
   return {
-    ...{ clock, events, claims, upstream, keys },
+    ...{ clock, events, claims, upstream, keys, queue },
+    /** Takes what is queued on these routes, from now on. */
+    work: (routes: readonly Route[], rules: Partial<WorkRules> = {}): void =>
+      queue.work(
+        createWorker(
+          gate,
+          () => routes,
+          { ...workRules, ...rules },
+          memory,
+          () => claims,
+          undefined,
+        ),
+      ),
     handle: async (route: Route, delivery: Received, trail: Trail = {}): Promise<Outcome> =>
       await (route.observe ? observe : handle)(gate, route, delivery, trail),
   };

@@ -4,6 +4,7 @@ import { systemClock } from '../../src/clock.ts';
 import type { DeliveryKey } from '../../src/core/delivery.ts';
 import type { Clock } from '../../src/core/ports.ts';
 import { QuorumClaims, type ClaimOptions } from '../../src/redis/claims.ts';
+import type { Membership } from '../../src/redis/membership.ts';
 import { MemoryLink } from '../../src/redis/link.ts';
 import type { Voter } from '../../src/redis/voter.ts';
 import { createVoters, embeddedLink, redisLinks, type NamedLink } from '../../src/redis/voters.ts';
@@ -30,6 +31,8 @@ export interface QuorumOptions {
   readonly claims?: Partial<ClaimOptions>;
   readonly firstStart?: 'wait' | 'trust';
   readonly clock?: Clock;
+  /** While the set of voters changes; nobody is told of it without. */
+  readonly membership?: Membership;
 }
 
 const nonce = (): string => randomBytes(9).toString('base64url');
@@ -51,22 +54,22 @@ export function quorumOver(links: readonly NamedLink[], options: QuorumOptions =
       lifeMs: Math.max(times.lockTtlMs, times.unknownHoldMs),
       firstStart: options.firstStart ?? 'trust',
       nonce,
+      ...(options.membership && { membership: options.membership }),
     },
     clock,
     events,
   );
-  const claims = new QuorumClaims(voters, times, clock, events);
+  const claims = new QuorumClaims(voters, times, clock, events, options.membership?.lists);
   return { voters, claims, events, [Symbol.asyncDispose]: async () => await claims[Symbol.asyncDispose]() };
 }
 
 export function linksTo(ports: readonly number[], timeoutMs: number): NamedLink[] {
   if (ports.length === 0) return embeddedLink(systemClock);
   const node = { host: '127.0.0.1', username: undefined, password: undefined, tls: undefined };
-  return redisLinks({
-    prefix: 'ho',
-    timeoutMs,
-    nodes: ports.map((port) => ({ ...node, port, name: `127.0.0.1:${port}` })),
-  });
+  return redisLinks(
+    { prefix: 'ho', timeoutMs, nodes: ports.map((port) => ({ ...node, port, name: `127.0.0.1:${port}` })) },
+    systemClock,
+  );
 }
 
 /** Voters in this process, behind links that a test can hold up. */

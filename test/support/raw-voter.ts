@@ -76,8 +76,12 @@ export function say(answer: Answer): string {
       return `record ${answer.done ? 'done' : 'open'} ${answer.attempt},${answer.floor} ${answer.content}`.trim();
     case 'lock':
       return `lock ${answer.token}${answer.unknown ? ' unknown' : ''}`.trim();
+    case 'versions':
+      return `versions${answer.counted ? '' : ' uncounted'} ${answer.applied},${answer.pending}`;
     case 'no-marker':
       return answer.status;
+    case 'present':
+      return `present ${answer.own}`.trim();
     case 'hello':
       return `hello ${answer.hold}`.trim();
     case 'error':

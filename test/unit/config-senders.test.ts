@@ -94,9 +94,21 @@ test('a replay guard goes by what the signature covers', () => {
     of: 'signed-id',
     windowMs: 9 * 3_600_000,
   });
-  for (const text of ['', 'replayGuard: off']) assert.equal(routeOf(text).replayGuard, undefined);
+  for (const text of ['', 'replayGuard: off', 'sender: mailgun, replayGuard: off'])
+    assert.equal(routeOf(text).replayGuard, undefined);
   for (const text of ['true', '1', '0s', 'on'])
     assert.match(only(routes(`replayGuard: ${text}`)), /replayGuard: found .*; needs .*off/, text);
+});
+
+test('replays are guarded against, unless said otherwise, where never two events have one content', () => {
+  const guarded = [...senders.values()].filter((sender) => sender.guarded).map(({ name }) => name);
+  assert.deepEqual(guarded.toSorted(), ['linear', 'mailgun', 'paypal', 'razorpay']);
+  const route = routeOf('sender: mailgun, retention: 9d');
+  assert.deepEqual(route.replayGuard, { of: 'signed-id', windowMs: 9 * 86_400_000 });
+  assert.deepEqual(routeOf('sender: razorpay').replayGuard, {
+    of: 'body',
+    windowMs: routeOf('sender: razorpay').retentionMs,
+  });
 });
 
 test('what happens to the same id with another body can be said', () => {

@@ -33,7 +33,7 @@ test('a route is all that must be given: the rest has defaults', () => {
       headersBytes: 16_384,
       inFlight: 2048,
     },
-    redis: { timeoutMs: 100, prefix: 'ho', nodes: [] },
+    redis: { timeoutMs: 100, prefix: 'ho', nodes: [], previous: [] },
     claims: {
       ...{ lockTtlMs: 20_000, budgetMs: 500, maxHoldMs: 900_000, unknownHoldMs: 20_000, retentionMs: 7 * 86_400_000 },
       ...{ firstStart: 'wait', onMemoryLoss: 'recover', recoverAfterMs: 60_000, resyncRate: 20_000 },
@@ -42,6 +42,12 @@ test('a route is all that must be given: the rest has defaults', () => {
     trustedProxies: [],
     readiness: { requireQuorum: false },
     drain: { delayMs: 5000, graceMs: 25_000 },
+    ...{
+      queue: undefined,
+      ledger: undefined,
+      tracing: { otlp: undefined, sample: 1 },
+      metrics: { openMetrics: false },
+    },
     log: { level: 'info' },
   });
   const { signature: _, ...github } = compiled[0]!;
@@ -85,7 +91,8 @@ redis:
       password: {file: ./redis}
       tls: {ca: /tls/ca.crt, cert: /tls/own.crt, key: /tls/own.key}
     - {url: 'redis://[::1]:6380', password: {env: SECRET}}
-    - {url: 'rediss://lock-2:7000'}
+    - {cluster: ['rediss://lock-2:7000', 'rediss://lock-3:7000']}
+  previous: [{url: 'redis://[::1]:6380'}]
 claims: {lockTtl: 4s, budget: 400ms, retention: 30d, maxHold: 1m, unknownHold: 90s, firstStart: trust}
 routes:
   - name: orders
@@ -116,7 +123,7 @@ log: {level: debug}
       },
     },
   );
-  const none = { username: undefined, password: undefined, tls: undefined };
+  const none = { username: undefined, password: undefined, tls: undefined, cluster: undefined };
   assert.deepEqual(warnings, []);
   assert.deepEqual(config, {
     service: 'payments/orders',
@@ -141,6 +148,7 @@ log: {level: debug}
       nodes: [
         {
           ...{ name: 'lock-0.redis:6379', host: 'lock-0.redis', port: 6379, username: 'hookonce', password: 'pass' },
+          cluster: undefined,
           tls: {
             ca: Buffer.from('-----BEGIN CERTIFICATE-----'),
             cert: Buffer.from('-----BEGIN CERTIFICATE-----\n'),
@@ -153,9 +161,14 @@ log: {level: debug}
           name: 'lock-2:7000',
           host: 'lock-2',
           port: 7000,
+          cluster: [
+            { host: 'lock-2', port: 7000 },
+            { host: 'lock-3', port: 7000 },
+          ],
           tls: { ca: undefined, cert: undefined, key: undefined },
         },
       ],
+      previous: [{ ...none, name: '[::1]:6380', host: '::1', port: 6380 }],
     },
     claims: {
       ...{ lockTtlMs: 4000, budgetMs: 400, maxHoldMs: 60_000, unknownHoldMs: 90_000, retentionMs: 30 * 86_400_000 },
@@ -199,6 +212,12 @@ log: {level: debug}
     trustedProxies: ['10.0.0.0/8', '192.0.2.7', 'fd00::/8'],
     readiness: { requireQuorum: true },
     drain: { delayMs: 0, graceMs: 3000 },
+    ...{
+      queue: undefined,
+      ledger: undefined,
+      tracing: { otlp: undefined, sample: 1 },
+      metrics: { openMetrics: false },
+    },
     log: { level: 'debug' },
   });
 });
@@ -336,7 +355,7 @@ const wrong: readonly (readonly [string, ...string[]])[] = [
   ],
   [
     `${routes()}"a b": 1`,
-    '["a b"]: unknown name; known here: service, listen, admin, upstream, limits, redis, claims, routes, unmatched, trustedProxies, readiness, drain, log',
+    '["a b"]: unknown name; known here: service, listen, admin, upstream, limits, redis, claims, routes, unmatched, trustedProxies, queue, ledger, readiness, drain, tracing, metrics, log',
   ],
 
   // Addresses.

@@ -1,8 +1,8 @@
 /** The rules of a claim round in their order, and what no set of votes may ever bring about. */
 import * as fc from 'fast-check';
 import assert from 'node:assert/strict';
-import { test } from 'node:test';
-import { decide, liveDone, quorumOf, type Decision, type Vote } from '../../src/redis/decide.ts';
+import { suite, test } from 'node:test';
+import { decide, liveDone, quorumOf, type Decision, type Vote, type VoterList } from '../../src/redis/decide.ts';
 
 type Given = Exclude<Vote, undefined>;
 
@@ -211,4 +211,63 @@ test('votes that come after the decision never make another of won, held and una
       assert.ok(final === 'done' || early === 'done' || sameEnd, `${early} became ${final}`);
     }),
   );
+});
+
+suite('while the set of voters changes', () => {
+  /** Places 0–2 are the new voters, 3–5 the old ones. */
+  const lists: readonly VoterList[] = [
+    { places: [0, 1, 2], young: true },
+    { places: [3, 4, 5], young: false },
+  ];
+  const learner = { ...ok(), counted: false, learning: true } as Vote;
+  const of = (fresh: readonly Vote[], old: readonly Vote[]): string => decide([...fresh, ...old], lists).kind;
+  const oks = [ok(), ok(), ok()];
+
+  test('a claim needs a majority of both lists', () => {
+    assert.equal(of(oks, oks), 'won');
+    assert.equal(of([ok(), ok(), error], [error, ok(), ok()]), 'won');
+    assert.equal(of(oks, [ok(), error, error]), 'unavailable');
+    assert.equal(of([ok(), error, error], oks), 'unavailable');
+    assert.equal(of(oks, [ok(), undefined, error]), 'pending');
+  });
+
+  test('new voters that all learn will do, and no mixture of those that learn with those that count', () => {
+    assert.equal(of([learner, learner, error], oks), 'won');
+    assert.equal(of([learner, learner, ok()], oks), 'won');
+    assert.equal(of([learner, ok(), error], oks), 'undecided');
+    assert.equal(of(oks, [learner, learner, learner]), 'unavailable', 'the old ones must count');
+  });
+
+  test('a token is an owner with a majority of both lists; with one, it is looked at once more', () => {
+    const [b, c] = [held('B'), held('C')];
+    assert.equal(of([b, b, b], [b, b, b]), 'held');
+    assert.equal(of([b, b, ok()], [b, b, error]), 'held');
+    assert.deepEqual(
+      [decide([b, b, b, ...oks], lists), decide([...oks, c, c, ok()], lists)].map((decision) =>
+        decision.kind === 'undecided' ? decision.holder : decision.kind,
+      ),
+      ['B', 'C'],
+    );
+    assert.equal(of([b, b, b], [c, c, c]), 'undecided');
+    assert.equal(of([b, b, b], [undefined, undefined, error]), 'pending');
+  });
+
+  test('done of either list counts', () => {
+    assert.equal(of([error, ok(), done()], oks), 'done');
+    assert.equal(of(oks, [done(), ok(), error]), 'done');
+    assert.equal(of([done(), undefined, undefined], oks), 'pending', 'a floor may still make it void');
+  });
+
+  test('whoever knows one list, and whoever knows both, never both win', () => {
+    const places = [0, 1, 2, 3, 4, 5];
+    fc.assert(
+      fc.property(fc.array(fc.constantFrom('one', 'both', 'none'), { minLength: 6, maxLength: 6 }), (owners) => {
+        const seenBy = (me: string): Vote[] =>
+          places.map((place) => (owners[place] === me ? ok() : owners[place] === 'none' ? error : held('other')));
+        const both = decide(seenBy('both'), lists).kind;
+        for (const own of [seenBy('one').slice(0, 3), seenBy('one').slice(3)])
+          assert.ok(both !== 'won' || decide(own).kind !== 'won');
+      }),
+    );
+  });
 });

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Registry } from 'prom-client';
-import { createEvents, createLog, type AppEvents } from '../../src/events.ts';
+import { createEvents, type AppEvents } from '../../src/events/events.ts';
+import { createLog } from '../../src/events/log.ts';
 
 interface Rig {
   readonly events: AppEvents;

@@ -283,6 +283,7 @@ suite('there is no claim to be had', () => {
     const { headers } = upstream.requests[0]!;
     assert.deepEqual([header(headers, 'hookonce-claim'), header(headers, 'hookonce-attempt')], ['none', undefined]);
     assert.deepEqual(claims.calls, ['claim'], 'what was not claimed is not settled');
+    assert.deepEqual(events.of('unclaimed'), [['hook', 'no_quorum']]);
   });
 
   test('B14: a wrong signature: rejected before anything is claimed', async () => {

@@ -92,6 +92,19 @@ suite('the replay guard', () => {
     assert.equal(gate.upstream.requests.length, 1);
   });
 
+  test('one that may wait asks for the content that is held, and claims once that is over', async () => {
+    const gate = startGate();
+    const patient: Route = { ...guarded, inFlight: { policy: 'wait', waitMs: 10_000, maxWaiters: 32 } };
+    gate.upstream.next({ kind: 'answer', reply: reply(200), when: gate.clock.sleep(3_000) });
+    const outcomes = ['a', 'b'].map(async (id) => await gate.handle(patient, delivery(id)));
+    await gate.clock.advance(2_900);
+    const claimed = () => gate.claims.calls.filter((call) => call === 'claim').length;
+    assert.equal(claimed(), 4);
+    await gate.clock.advance(500);
+    assert.deepEqual(kinds(await Promise.all(outcomes)), ['delivered', 'replay']);
+    assert.equal(claimed(), 6);
+  });
+
   test('both claims are kept while the application works, and left alone when it does not answer', async () => {
     const gate = startGate();
     const ended = Promise.withResolvers<void>();

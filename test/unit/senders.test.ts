@@ -177,6 +177,17 @@ test('LINE, Graph: a delivery that nothing names is not one with another', () =>
   assert.equal(nameOf(senders.get('microsoft-graph')!, {}, graph('null')), undefined);
 });
 
+test('Graph: without an etag a notification is named by its own id, in every element or not at all', () => {
+  const graph = (...ids: string[]) =>
+    JSON.stringify({ value: ids.map((id) => ({ subscriptionId: 's', changeType: 'created', resource: 'r', id })) });
+  const name = (...ids: string[]) => nameOf(senders.get('microsoft-graph')!, {}, graph(...ids));
+  const both = name('n1', 'n2');
+  assert.ok(both !== undefined);
+  assert.equal(name('n1', 'n2'), both);
+  assert.notEqual(name('n1'), name('n2'));
+  assert.equal(name('n1', ''), undefined);
+});
+
 test('Twilio: an event is named by its token, else by what happened to its message or call', () => {
   const twilio = senders.get('twilio')!;
   const names = [

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { traceIdOf } from '../../src/http/trace.ts';
+import { traceContextOf } from '../../src/core/trace-context.ts';
 
+const traceIdOf = (headers: string[]) => traceContextOf(headers)?.traceId;
 const id = '4bf92f3577b34da6a3ce929d0e0e4736';
 const whole = `00-${id}-00f067aa0ba902b7-01`;
 

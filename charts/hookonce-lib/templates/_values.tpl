@@ -25,6 +25,16 @@ redis:
   tls:
     existingSecret: ""
     caKey: ca.crt
+ledger:
+  existingSecret: ""
+  urlKey: url
+  caKey: ""
+queue:
+  existingSecret: ""
+  urlKey: url
+  auth:
+    existingSecret: ""
+    passwordKey: password
 service:
   type: ClusterIP
   port: 80

@@ -25,6 +25,11 @@
 - {{ printf "redis.nodes is %d: votes need 3, 5 or 7 nodes." $n | quote }}
 {{- end }}
 {{- end }}
+{{- if and $v.redis.enabled $v.redis.previousNodes }}
+{{- if or (not (has (int $v.redis.previousNodes) (list 1 3 5 7))) (ge (int $v.redis.previousNodes) (int $v.redis.nodes)) }}
+- {{ printf "redis.previousNodes is %d with redis.nodes %d: it is how many there were until now, 1, 3 or 5, and fewer. Nodes of the release's own are not taken away again." (int $v.redis.previousNodes) (int $v.redis.nodes) | quote }}
+{{- end }}
+{{- end }}
 {{- if and $v.secrets.existingSecret $v.secrets.data }}
 - "secrets.existingSecret and secrets.data exclude each other: keep the secrets in one place."
 {{- end }}
@@ -43,15 +48,23 @@
 {{- if and $v.networkPolicy.enabled (not $gateway) (not $v.networkPolicy.app.from) }}
 - "networkPolicy in mode sidecar isolates the application's pods as a whole: say in networkPolicy.app.from who else may reach the application, such as [{podSelector: {}}] for the whole namespace."
 {{- end }}
-{{- range $name := list "ledger" "queue" }}
-{{- if (index $v $name).enabled }}
-- {{ printf "%s.enabled: this version of hookonce has no %s yet." $name $name | quote }}
+{{- if and $v.queue.enabled $v.queue.existingSecret (dig "queue" "url" "" $config) }}
+- "queue.existingSecret and config.queue.url exclude each other: say once where the queue is."
 {{- end }}
+{{- $async := list }}
+{{- range $config.routes }}{{ if eq (.mode | default "sync") "async" }}{{ $async = append $async .name }}{{ end }}{{ end }}
+{{- if and $async (not $v.queue.enabled) (not (dig "queue" "url" "" $config)) }}
+- {{ printf "config.routes: %s has mode: async, but there is no queue: set queue.enabled, or name config.queue.url." (join ", " $async) | quote }}
 {{- end }}
-{{- if and $v.prometheusRule.enabled (not (.Files.Glob "files/rules/*.yaml")) }}
-- "prometheusRule.enabled: this version of hookonce has no alert rules yet."
+{{- if and $v.ledger.enabled (not $v.ledger.existingSecret) (not (dig "ledger" "url" "" $config)) }}
+- "ledger.enabled: say in ledger.existingSecret which Secret has the URL of the PostgreSQL."
 {{- end }}
-{{- if and $v.dashboard.enabled (not (.Files.Glob "files/dashboards/*.json")) }}
-- "dashboard.enabled: this version of hookonce has no dashboard yet."
+{{- if and $v.ledger.existingSecret (dig "ledger" "url" "" $config) }}
+- "ledger.existingSecret and config.ledger.url exclude each other: say once where the ledger is."
+{{- end }}
+{{- $alone := list }}
+{{- range $config.routes }}{{ if eq (.onUnavailable | default "reject") "ledger" }}{{ $alone = append $alone .name }}{{ end }}{{ end }}
+{{- if and $alone (not $v.ledger.enabled) (not (dig "ledger" "url" "" $config)) }}
+- {{ printf "config.routes: %s has onUnavailable: ledger, but there is no ledger: set ledger.enabled, or name config.ledger.url." (join ", " $alone) | quote }}
 {{- end }}
 {{- end }}

@@ -3,8 +3,25 @@
 {{- $config := deepCopy .Values.config }}
 {{- if .Values.redis.enabled }}
 {{- $redis := $config.redis | default dict }}
-{{- $_ := set $redis "nodes" (include "hookonce.redis.nodes" . | fromYamlArray) }}
+{{- $nodes := include "hookonce.redis.nodes" (dict "ctx" . "count" .Values.redis.nodes) | fromYamlArray }}
+{{- $_ := set $redis "nodes" $nodes }}
+{{- if .Values.redis.previousNodes }}
+{{- $previous := include "hookonce.redis.nodes" (dict "ctx" . "count" .Values.redis.previousNodes) | fromYamlArray }}
+{{- $_ := set $redis "previous" $previous }}
+{{- end }}
 {{- $_ := set $config "redis" $redis }}
+{{- end }}
+{{- with .Values.ledger }}
+{{- if .enabled }}
+{{- $ledger := dict "url" (dict "file" "/etc/hookonce/secrets/ledger-url") }}
+{{- if .caKey }}
+{{- $_ := set $ledger "tls" (dict "ca" "/etc/hookonce/secrets/ledger-ca.crt") }}
+{{- end }}
+{{- $_ := set $config "ledger" (merge ($config.ledger | default dict) $ledger) }}
+{{- end }}
+{{- end }}
+{{- if .Values.queue.enabled }}
+{{- $_ := set $config "queue" (merge ($config.queue | default dict) (include "hookonce.queue.config" . | fromYaml)) }}
 {{- end }}
 {{- if .Values.test.enabled }}
 {{- $_ := set $config "routes" (append $config.routes (include "hookonce.test.route" . | fromYaml)) }}
@@ -13,15 +30,16 @@
 {{- end }}
 
 {{- define "hookonce.redis.nodes" -}}
-{{- $service := include "hookonce.redis.fullname" . }}
-{{- range $i := until (int .Values.redis.nodes) }}
-- url: {{ ternary "rediss" "redis" (ne $.Values.redis.tls.existingSecret "") }}://{{ $service }}-{{ $i }}.{{ $service }}.{{ $.Release.Namespace }}.svc:6379
-  {{- if $.Values.redis.auth.existingSecret }}
+{{- $service := include "hookonce.redis.fullname" .ctx }}
+{{- $ctx := .ctx }}
+{{- range $i := until (int .count) }}
+- url: {{ ternary "rediss" "redis" (ne $ctx.Values.redis.tls.existingSecret "") }}://{{ $service }}-{{ $i }}.{{ $service }}.{{ $ctx.Release.Namespace }}.svc:6379
+  {{- if $ctx.Values.redis.auth.existingSecret }}
   username: hookonce
   password:
     file: /etc/hookonce/secrets/redis-password
   {{- end }}
-  {{- if $.Values.redis.tls.existingSecret }}
+  {{- if $ctx.Values.redis.tls.existingSecret }}
   tls:
     ca: /etc/hookonce/secrets/redis-ca.crt
   {{- end }}

@@ -25,7 +25,7 @@ port 6379
 
 {{/*
 Writes the access list, which holds the password's hash, to memory, and becomes the server. Gateways may touch their
-own keys with the commands they use; the probe may only ask whether the node answers.
+own keys with the commands they use; the probe may only ask whether the node answers, and whether it is on hold.
 */}}
 {{- define "hookonce.redis.start" -}}
 set -eu
@@ -40,9 +40,32 @@ may='~{{ dig "redis" "prefix" "ho" .Values.config }}:* -@all +evalsha +script|lo
   {{- else }}
   echo "user default on nopass $may"
   {{- end }}
-  echo "user probe on nopass -@all +ping"
+  echo "user probe on nopass ~{{ include "hookonce.redis.unready" . }} -@all +ping +get"
 } > /run/hookonce-redis/users.acl
 exec {{ .Values.redis.server }} /etc/hookonce-redis/redis.conf --aclfile /run/hookonce-redis/users.acl
+{{- end }}
+
+{{/* There while gateways find the node on hold, and for ten seconds after the last of them. */}}
+{{- define "hookonce.redis.unready" -}}
+{{ dig "redis" "prefix" "ho" .Values.config }}:{0}:unready
+{{- end }}
+
+{{- define "hookonce.redis.ask" -}}
+{{ .Values.redis.cli }} --user probe --pass probe --no-auth-warning -h 127.0.0.1 -p 6379
+{{- if .Values.redis.tls.existingSecret }} --tls --insecure{{ end }}
+{{- end }}
+
+{{/*
+Ready is a node whose vote counts: one that has restarted, or forgotten what it knew, is on hold, and the next one must
+not be replaced before. Without a gateway there is nobody who could tell, and whoever answers is ready.
+*/}}
+{{- define "hookonce.redis.ready" -}}
+exec:
+  command:
+    - sh
+    - -c
+    - >-
+      held=$({{ include "hookonce.redis.ask" . }} get '{{ include "hookonce.redis.unready" . }}') && [ -z "$held" ]
 {{- end }}
 
 {{- define "hookonce.redis.probe" -}}
@@ -51,7 +74,5 @@ exec:
     - sh
     - -c
     - >-
-      {{ .Values.redis.cli }} --user probe --pass probe --no-auth-warning -h 127.0.0.1 -p 6379
-      {{- if .Values.redis.tls.existingSecret }} --tls --insecure{{ end }}
-      ping | grep -q PONG
+      {{ include "hookonce.redis.ask" . }} ping | grep -q PONG
 {{- end }}

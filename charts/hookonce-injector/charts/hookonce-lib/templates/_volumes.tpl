@@ -51,6 +51,35 @@ is there by default may be missing: a route without signature needs none, and th
               path: redis-ca.crt
       {{- end }}
       {{- end }}
+      {{- with $values.ledger }}
+      {{- if .existingSecret }}
+      - secret:
+          name: {{ .existingSecret }}
+          items:
+            - key: {{ .urlKey }}
+              path: ledger-url
+            {{- if .caKey }}
+            - key: {{ .caKey }}
+              path: ledger-ca.crt
+            {{- end }}
+      {{- end }}
+      {{- end }}
+      {{- with $values.queue }}
+      {{- if .existingSecret }}
+      - secret:
+          name: {{ .existingSecret }}
+          items:
+            - key: {{ .urlKey }}
+              path: queue-url
+      {{- end }}
+      {{- if .auth.existingSecret }}
+      - secret:
+          name: {{ .auth.existingSecret }}
+          items:
+            - key: {{ .auth.passwordKey }}
+              path: queue-password
+      {{- end }}
+      {{- end }}
 {{- end }}
 
 {{- define "hookonce-lib.secretName" -}}
