@@ -90,7 +90,7 @@ export async function run(options: RunOptions): Promise<RunResult> {
   // Learning may have to wait for the right to copy, which another gateway has left behind.
   const limitMs =
     plan.calmAtMs + 20_000 + plan.recoverAfterMs + plan.upstreamTimeoutMs + plan.maxWaitMs + 4 * longestMs;
-  await scheduler.run(over, limitMs, () => (current = tokens)).catch((error: Error) => (broken = error));
+  await scheduler.run(over, limitMs, () => (current = tokens)).catch((error: unknown) => (broken = error as Error));
   if (broken) history.violation(`0 ${broken.stack ?? broken.message}`);
   if (history.violations.length === 0) history.ends(unsatisfied === 0, EVENT);
   return { profile: plan.profile, violations: history.violations, counts: history.counts };
