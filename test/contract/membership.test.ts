@@ -4,12 +4,15 @@ import { test } from 'node:test';
 import { systemClock as clock } from '../../src/clock.ts';
 import { startRedisServer, type RedisServer } from '../../src/demo/redis-server.ts';
 import { until } from '../../src/demo/until.ts';
+import { lockHoldMs } from '../../src/redis/items.ts';
 import { membershipOf } from '../../src/redis/membership.ts';
 import { Recovery } from '../../src/redis/recovery.ts';
 import { freshKey, keyOf, linksTo, quorumOver, type Quorum } from '../support/quorum.ts';
 
 const DAY = 86_400_000;
-const times = { lockTtlMs: 600, unknownHoldMs: 600, budgetMs: 2_000, voterTimeoutMs: 500, maxHoldMs: 60_000 };
+const lifeMs = 1_500;
+/** Patient enough for a busy machine. */
+const times = { lockTtlMs: lifeMs, unknownHoldMs: lifeMs, budgetMs: 10_000, voterTimeoutMs: 1_500, maxHoldMs: 60_000 };
 const completion = { status: 200, traceId: '', reply: undefined };
 
 const namesOf = (servers: readonly RedisServer[]): string[] => servers.map(({ port }) => `127.0.0.1:${port}`);
@@ -25,7 +28,7 @@ function gateway(nodes: readonly RedisServer[], previous: readonly RedisServer[]
   const made = quorumOver(links, { claims: times, membership, firstStart: previous.length > 0 ? 'wait' : 'trust' });
   const recovery = new Recovery(
     made.voters,
-    { lifeMs: 600, recoverAfterMs: 60_000, onMemoryLoss: 'recover', resyncRate: 20_000, token: String(clock.random()) },
+    { lifeMs, recoverAfterMs: 60_000, onMemoryLoss: 'recover', resyncRate: 20_000, token: String(clock.random()) },
     clock,
     made.events,
     membership,
@@ -88,7 +91,7 @@ test('from three voters to three others: at no time can two win one event, none 
   await contend([before, during, beside], 50);
 
   // As long as the old gateway is there, the new voters miss what it does, and may not count.
-  await clock.sleep(3_000);
+  await clock.sleep(lockHoldMs(lifeMs) + 1_500);
   assert.ok(during.voters.slice(0, 3).every((voter) => voter.learns));
   for (let n = 0; n < 50; n += 1) await handled(before, `late-${n}`);
   await before[Symbol.asyncDispose]();
@@ -126,7 +129,7 @@ test('one voter of three is replaced: the new one counts only when nobody writes
   const during = stack.use(gateway([a, b, d], [a, b, c]));
   await available(during);
   await contend([before, during], 30);
-  await clock.sleep(3_000);
+  await clock.sleep(lockHoldMs(lifeMs) + 1_500);
   assert.ok(during.voters[2]!.learns);
   // On b and c alone, the last of all.
   await a.kill();

@@ -134,7 +134,9 @@ test('with a node down forget fails and names it; once it is back the event is f
   assert.equal(failed.code, 1);
   assert.match(
     failed.text,
-    new RegExp(`^Not forgotten for certain: it may still be remembered by 127.0.0.1:${third.port} \\(down, refused\\)\\.`),
+    new RegExp(
+      `^Not forgotten for certain: it may still be remembered by 127.0.0.1:${third.port} \\(down, refused\\)\\.`,
+    ),
   );
   const { voters } = JSON.parse((await run('explain', 'github', 'down', '--json')).text) as {
     voters: { answer: string }[];
