@@ -175,6 +175,12 @@ export class QuorumClaims implements Votes, AsyncDisposable {
     this.#settling.releaseUntilAnswered(ballot, told);
   }
 
+  async forgotten({ id }: DeliveryKey, floor: number, leftMs: number): Promise<void> {
+    const recordMs = Math.max(1, Math.ceil(leftMs));
+    const learnt = { op: 'learn', id, done: false, attempt: floor, floor, content: '', recordMs } as const;
+    await Promise.all(this.#voters.map(async (voter) => await voter.ask(learnt)));
+  }
+
   async peek(key: DeliveryKey): Promise<Standing> {
     const replies = await Promise.all(this.#voters.map((voter) => voter.ask({ op: 'peek', id: key.id })));
     if (!this.#ballots.byMajorities((place) => replies[place]!.status !== 'error')) return { kind: 'unavailable' };

@@ -99,7 +99,8 @@ function onCluster(
     voters: ({ cluster }) => (cluster ? 1 : Infinity),
     async strike({ cluster }, random) {
       const tag = random.pick(TAGS);
-      await strike(await cluster!.ownerOf(tag), cluster!, tag);
+      const shard = await cluster!.ownerOf(tag);
+      await inTurn(shard, async () => await strike(shard, cluster!, tag));
     },
   };
 }
@@ -123,11 +124,23 @@ const outOfMemory = async (nodes: readonly RedisServer[], world: World): Promise
   await limit('0');
 };
 
+/** Two faults at once do not start one server twice. */
+const turns = new WeakMap<RedisServer, Promise<unknown>>();
+async function inTurn(node: RedisServer, work: () => Promise<void>): Promise<void> {
+  const mine = (turns.get(node) ?? Promise.resolve()).then(work);
+  turns.set(
+    node,
+    mine.catch(() => {}),
+  );
+  await mine;
+}
+
 const restart = async (nodes: readonly RedisServer[]): Promise<void> => {
-  for (const node of nodes) {
-    await node.kill();
-    await node.start();
-  }
+  for (const node of nodes)
+    await inTurn(node, async () => {
+      await node.kill();
+      await node.start();
+    });
 };
 
 const flush = async (nodes: readonly RedisServer[]): Promise<void> =>

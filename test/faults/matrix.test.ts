@@ -78,8 +78,9 @@ for (const [name, setUp] of Object.entries(SET_UPS)) {
   });
 
   const [seeds, pairs] = full ? [5, 12] : [name === 'three Redis' ? 1 : 0, 4];
-  const options = { skip: seeds === 0 && 'the long run has them', timeout: 1_200_000 };
-  test(`pairs of faults at the same time, under traffic: ${name}`, options, async (t) => {
+  // The long run has them all.
+  if (seeds === 0) continue;
+  test(`pairs of faults at the same time, under traffic: ${name}`, { timeout: 1_200_000 }, async (t) => {
     for (let seed = firstSeed; seed < firstSeed + seeds; seed += 1) {
       const random = new Random(seed);
       await run(t, `pairs of faults, ${name}`, seed, setUp, (world) => {

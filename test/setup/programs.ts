@@ -4,12 +4,13 @@ import { existsSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { postgresDirectory } from './postgres-directory.ts';
 
-/** Program and the Debian package that has it. */
-const NEEDED: Readonly<Record<string, string>> = {
-  'redis-server': 'redis-server',
-  promtool: 'prometheus',
-  chromium: 'chromium',
-  initdb: 'postgresql',
+/** Program and the Debian packages that it takes. */
+const NEEDED: Readonly<Record<string, readonly string[]>> = {
+  'redis-server': ['redis-server'],
+  promtool: ['prometheus'],
+  chromium: ['chromium'],
+  initdb: ['postgresql'],
+  cc: ['gcc', 'libc6-dev'],
 };
 
 /** Programs that Debian keeps apart from the path. */
@@ -28,7 +29,7 @@ export async function providePrograms(): Promise<string | undefined> {
 function missing(): string[] {
   return Object.entries(NEEDED)
     .filter(([program]) => !isThere(program))
-    .map(([, name]) => name);
+    .flatMap(([, names]) => names);
 }
 
 function isThere(program: string): boolean {
