@@ -15,7 +15,7 @@ import { bothHalves } from './core/halves.ts';
 import { InFlight } from './core/in-flight.ts';
 import { Behind } from './core/ledger-behind.ts';
 import { LedgerClaims } from './core/ledger-claims.ts';
-import { LedgerOperator } from './core/ledger-operator.ts';
+import { LedgerOperator, RowOperator } from './core/ledger-operator.ts';
 import { createMemory } from './core/memory.ts';
 import { observe } from './core/observe.ts';
 import type { Operator } from './core/operator.ts';
@@ -87,7 +87,8 @@ export async function startApp(config: Config, { clock, logDestination }: AppDep
   const started = startClaims(config, clock, events, links, starting);
   const { claims } = started;
   const ledger = await startLedger(config, clock, events, claims, starting);
-  const operator = ledger ? new LedgerOperator(started.operator, ledger.rows) : started.operator;
+  const rowsAlone = config.redis.nodes.length === 0 && config.ledger?.onDown === 'reject';
+  const operator = operatorOn(started.operator, ledger?.rows, rowsAlone);
   const upstream = starting.use(createUpstream(upstreamOptions(config), clock, (count) => events.slotsWaiting(count)));
   const keys = starting.use(createSenderKeys(clock, events));
   const background = new Background();
@@ -175,6 +176,9 @@ export async function startApp(config: Config, { clock, logDestination }: AppDep
     );
   if (drainingSinceMs !== undefined) edge.drain();
   log.info({ ...config.listen, port: edge.port, adminPort: admin.port, routes: config.routes.length }, 'listening');
+  // A voter that was never there has not changed its state: nothing else would say why deliveries are turned away.
+  if (!claims.available())
+    log.warn({ voters: claims.voters }, 'too few voters count: there is no quorum until they do');
 
   const stack = starting.move();
   return {
@@ -338,7 +342,8 @@ interface StartedClaims {
 
 /**
  * For the command line: explain and forget over connections of its own. The voters are met as a gateway meets them;
- * bringing back one that forgot is left to the gateways. Not for the embedded voter, which only its process can reach.
+ * bringing back one that forgot is left to the gateways. The embedded voter can be reached by its process only: where
+ * there is a ledger, its rows are asked instead.
  */
 export async function openOperator(config: Config, clock: Clock): Promise<Operator & AsyncDisposable> {
   const events = silentEvents(clock);
@@ -347,7 +352,7 @@ export async function openOperator(config: Config, clock: Clock): Promise<Operat
   for (let waitedMs = 0; missing() && waitedMs < MEET_VOTERS_MS; waitedMs += 25) await clock.sleep(25);
   const rows = config.ledger && (await openLedger(config.ledger, clock, events));
   const known = new VoterOperator(voters, config.claims, membershipIn(config).lists);
-  const one = rows ? new LedgerOperator(known, rows) : known;
+  const one = operatorOn(known, rows, voters.length === 0);
   const operator = config.queue ? bothHalves(one) : one;
   return {
     explain: async (key) => await operator.explain(key),
@@ -355,6 +360,12 @@ export async function openOperator(config: Config, clock: Clock): Promise<Operat
     [Symbol.asyncDispose]: async () =>
       void (await Promise.all([...voters, ...(rows ? [rows] : [])].map((part) => part[Symbol.asyncDispose]()))),
   };
+}
+
+/** Voters that nobody else asks cannot tell what other gateways know; their rows can. */
+function operatorOn(voters: Operator, rows: Ledger | undefined, rowsAlone: boolean): Operator {
+  if (!rows) return voters;
+  return rowsAlone ? new RowOperator(rows) : new LedgerOperator(voters, rows);
 }
 
 /** With time for a person rather than for a delivery. */
@@ -379,7 +390,8 @@ export async function openDeadLetters(config: Config, clock: Clock): Promise<Off
   const queue = starting.use(new JobQueue(queueOptions(config, config.queue), clock, events));
   for (let waitedMs = 0; !queue.bull && waitedMs < MEET_VOTERS_MS; waitedMs += 25) await clock.sleep(25);
   // The embedded voter can be asked by its own process only: the worker has the last word.
-  const operator = config.redis.nodes.length === 0 ? undefined : starting.use(await openOperator(config, clock));
+  const asks = config.redis.nodes.length > 0 || config.ledger;
+  const operator = asks ? starting.use(await openOperator(config, clock)) : undefined;
   const stack = starting.move();
   return { letters: queue.deadLetters, operator, [Symbol.asyncDispose]: async () => await stack.disposeAsync() };
 }

@@ -135,7 +135,7 @@ async function ask(configPath: string, asked: Asked): Promise<number> {
   const { loaded } = read(configPath);
   if (!loaded.ok) return complain(configPath, loaded.complaints);
   const { config } = loaded;
-  if (config.redis.nodes.length === 0)
+  if (config.redis.nodes.length === 0 && !config.ledger)
     return misused(`redis.nodes: none: claims live in the gateway itself; ask its admin port, /-/${asked.command}`);
   const connect = async () => await (await import('./app.ts')).openOperator(config, systemClock);
   const { code, text } = await operate(asked, config, connect);

@@ -32,10 +32,13 @@ export function createWorker(
     const share = memory.open();
     try {
       // What went wrong before may become a dead letter, of which somebody may ask whether it was done in the end.
-      const retentionMs = job.attempt > 1 ? Math.max(route.retentionMs, rules.deadRetentionMs) : route.retentionMs;
+      const longestMs = Math.max(route.retentionMs, rules.deadRetentionMs);
+      const workMs = job.attempt > 1 ? longestMs : route.retentionMs;
+      // A dead letter may be replayed as late, and must still be found older than what was applied since.
+      const kept = { workMs, versionsMs: longestMs };
       const guarded = claims(route);
       const own = { ...gate, claims: guarded, versions: guarded };
-      return await work(trace?.follow(own) ?? own, route, job, share, retentionMs, trail);
+      return await work(trace?.follow(own) ?? own, route, job, share, kept, trail);
     } catch (error) {
       events.warn('a job failed unexpectedly', { route: route.name, job: job.id, error });
       return undefined;

@@ -30,7 +30,8 @@ export interface LedgerConfig {
 }
 
 const AT: Path = ['ledger'];
-const FORM = 'a URL such as postgres://user:password@host:5432/database, with ?sslmode=require for TLS';
+const FORM =
+  'a URL such as postgres://user:password@host:5432/database, with nothing in its query but sslmode (disable, require, verify-ca, verify-full or no-verify)';
 const MODES = ['', 'disable', 'require', 'verify-ca', 'verify-full', 'no-verify'];
 
 /** `shared`: whether there are Redis nodes. Undefined after a complaint without which nothing more can be said. */

@@ -2,6 +2,7 @@
 import type { Sender } from '../core/sender.ts';
 import { complainAbout, describe, Findings } from './complaints.ts';
 import type { Config } from './config.ts';
+import { checkFallenRoutes } from './fallen-routes.ts';
 import { allowed } from './fields.ts';
 import { checkLedger, compileLedger } from './ledger.ts';
 import { checkChange, compileNodes, type NodeList, type RedisNode } from './nodes.ts';
@@ -11,7 +12,7 @@ import { checkAsyncRoutes, checkRouteBodies, checkRules } from './rules.ts';
 import { configSchema, nodeSchema, type Settings } from './schema.ts';
 import { routeSchema } from './schema-route.ts';
 import { readToken, type Source } from './secrets.ts';
-import { listOf, standingItems, standingSections } from './standing.ts';
+import { fallenItems, listOf, standingItems, standingSections } from './standing.ts';
 import { readYaml } from './yaml.ts';
 
 export type Loaded =
@@ -62,6 +63,7 @@ export function loadConfig(source: Source, senders: ReadonlyMap<string, Sender>)
   const [nodes, previous] = [voters('nodes'), voters('previous')];
   if (nodes.length === listOf(rawRedis['nodes']).length) checkChange(nodes, previous, findings);
   const routes = compileRoutes(standingItems(raw['routes'], routeSchema), claims, source, senders, findings);
+  checkFallenRoutes(fallenItems(raw['routes'], routeSchema), source, senders, findings);
   const adminToken = standing.admin?.token && readToken(standing.admin.token, source, ['admin', 'token'], findings);
   const queue = standing.queue && compileQueue(standing.queue, source, findings);
   const ledger =

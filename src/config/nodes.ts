@@ -41,6 +41,7 @@ export function compileNodes(
     for (const { path, address } of addresses) {
       const taken = first.get(address.name);
       if (taken === undefined) first.set(address.name, index);
+      else if (taken === index) findings.complain(path, `found ${address.name} a second time; needs each member once`);
       else
         findings.complain(
           path,
@@ -95,6 +96,7 @@ export function checkChange(nodes: readonly RedisNode[], previous: readonly Redi
   const majority = (list: readonly RedisNode[]): number => Math.floor(list.length / 2) + 1;
   const before = new Map(previous.map((node) => [node.name, node]));
   const staying = nodes.filter(({ name }) => before.has(name)).length;
+  checkNames(nodes, previous, findings);
   if (nodes.length === 0) findings.complain(at, 'found without redis.nodes; needs the new nodes there');
   else if (staying === nodes.length && staying === previous.length)
     findings.warn(at, 'the same as redis.nodes: nothing changes, take it out');
@@ -103,6 +105,20 @@ export function checkChange(nodes: readonly RedisNode[], previous: readonly Redi
       at,
       `found ${previous.length} nodes, of which ${staying} stay, enough to decide among ${nodes.length} what they could not before; needs fewer of them in redis.nodes, and new ones in their place`,
     );
+}
+
+/** A server that stays is recognized by its name. Under two of them it would be taught by itself, and vote as two. */
+function checkNames(nodes: readonly RedisNode[], previous: readonly RedisNode[], findings: Findings): void {
+  const members = ({ cluster, ...one }: RedisNode): string[] =>
+    (cluster ?? [one]).map(({ host, port }) => `${host}:${port}`);
+  const written = ({ name, cluster }: RedisNode): string => (cluster ? `the cluster of ${name}` : name);
+  for (const old of previous)
+    for (const node of nodes)
+      if (written(old) !== written(node) && members(old).some((member) => members(node).includes(member)))
+        findings.complain(
+          ['redis', 'previous'],
+          `found ${written(old)}, which is ${written(node)} in redis.nodes; needs the same in both lists`,
+        );
 }
 
 /** Votes need a majority. An even number has the spare of the odd number below it, and can end in a tie. */

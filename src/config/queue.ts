@@ -74,7 +74,9 @@ function targetOf(settings: QueueSettings, source: Source, findings: Findings): 
   if (kind === 'postgres' && !/^[^/]{1,63}$/.test(database)) return complain('the name of a database after the port');
   const mode = kind === 'postgres' ? sslMode(url) : '';
   if (mode === undefined || (kind === 'redis' && url.search !== ''))
-    return complain(`${FORM}, without query${kind === 'postgres' ? ' but sslmode' : ''}`);
+    return complain(
+      `${FORM}, without query${kind === 'postgres' ? ' but sslmode (disable, require, verify-ca or verify-full)' : ''}`,
+    );
 
   const host = url.hostname.replace(/^\[(.*)\]$/, '$1');
   const port = Number(url.port || DEFAULT_PORTS[kind]);

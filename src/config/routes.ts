@@ -5,7 +5,7 @@ import type { Sender } from '../core/sender.ts';
 import { describe, type Findings, type Path } from './complaints.ts';
 import { elementRule, namedByElements } from './elements-rule.ts';
 import { identityRule } from './identity-rule.ts';
-import { nearest } from './nearest.ts';
+import { senderNamed } from './known-sender.ts';
 import { orderRule } from './order-rule.ts';
 import { inFlightWait, retention, warnOfEarlyLastRetry, type ClaimsSettings } from './route-times.ts';
 import { comparable, pathProblem } from './route-path.ts';
@@ -78,6 +78,16 @@ function compileRoute(
       [...at, 'observe'],
       'nothing is stopped on this route, and deliveries with a wrong signature are forwarded too',
     );
+  if (route.observe && route.mode === 'async')
+    findings.complain(
+      [...at, 'observe'],
+      'found true with mode: async; needs mode: sync, as nothing that only observes answers 202',
+    );
+  if (route.mode === 'async' && route.duplicate.reply === 'stored')
+    findings.warn(
+      [...at, 'duplicate', 'reply'],
+      'stored, but in async mode copies are answered before the application is',
+    );
   if (identity === undefined) return undefined;
   const waitMs = inFlightWait(route.inFlight.wait, basis, at, findings);
   const retentionMs = retention(route.retention, basis, claims, at, findings);
@@ -147,16 +157,7 @@ function basisOf(
       retryHorizonMs: 0,
     };
   }
-  const sender = senders.get(route.sender!);
-  if (sender === undefined) {
-    const meant = nearest(route.sender!, senders.keys());
-    const hint =
-      meant === undefined
-        ? `one of ${[...senders.keys()].join(', ')}, or verify instead`
-        : `a sender that is known; did you mean ${meant}?`;
-    findings.complain([...at, 'sender'], `found ${describe(route.sender, [])}; needs ${hint}`);
-  }
-  return sender;
+  return senderNamed(route.sender!, at, senders, findings);
 }
 
 function unique(

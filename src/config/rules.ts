@@ -75,6 +75,13 @@ export function checkRules(settings: Standing, memoryBytes: number, findings: Fi
       `${d(drain.grace)} is shorter than drain.delay (${d(drain.delay)}) and upstream.timeout (${d(upstream.timeout)}) together: a slow delivery may be cut when the gateway stops`,
     );
   }
+  if (upstream && listen && isOwn(upstream.url, listen))
+    findings.complain(
+      path('upstream.url'),
+      `found ${upstream.url}, which is where the gateway itself listens (listen.port); needs the application`,
+    );
+  if (settings.tracing && settings.tracing.otlp === undefined && settings.tracing.sample !== 1)
+    findings.warn(path('tracing.sample'), 'without tracing.otlp there are no traces');
   if (listen && admin && listen.port === admin.port && listen.port !== 0 && overlap(listen.host, admin.host)) {
     findings.complain(path('admin.port'), `found ${admin.port}, which listen.port has already; needs another`);
   }
@@ -85,19 +92,22 @@ const COPIES = 4;
 
 /** What is accepted has to lie somewhere. */
 export function checkAsyncRoutes(
-  routes: readonly Pick<Route, 'name' | 'async' | 'observe'>[],
+  routes: readonly Pick<Route, 'name' | 'async'>[],
   hasQueue: boolean,
-  { queue, upstream, limits }: Standing,
+  { queue, upstream, limits, ...standing }: Standing,
   memoryLimit: number | undefined,
   findings: Findings,
 ): void {
-  for (const { name, async, observe } of routes) {
+  for (const { name, async } of routes) {
     if (!async) continue;
     if (!hasQueue)
       findings.complain(['queue'], `found nothing, but route ${name} has mode: async; needs the url of the queue`);
-    if (observe === true)
-      findings.complain(['routes'], `found observe: true with mode: async on route ${name}; needs mode: sync`);
   }
+  if (queue && 'service' in standing && standing.service === undefined)
+    findings.warn(
+      ['service'],
+      "none, and there is a queue: gateways of every service without a name take each other's jobs from it",
+    );
   const memory = queue && limits ? COPIES * queue.concurrency * limits.body : 0;
   if (queue && limits && memoryLimit !== undefined && memory > memoryLimit / 2)
     findings.warn(
@@ -132,6 +142,13 @@ export function checkRouteBodies(
         `found ${formatSize(memoryBytes)} with limits.body ${formatSize(apart)} and elements of route ${name}; needs at least two bodies, as it came and as it is forwarded`,
       );
   }
+}
+
+/** Whatever is on no route would go round in circles. */
+function isOwn(url: string, listen: { readonly host: string; readonly port: number }): boolean {
+  const { hostname, port } = URL.parse(url) ?? { hostname: '', port: '' };
+  const local = ({ localhost: '127.0.0.1', '[::1]': '::1' } as Record<string, string>)[hostname] ?? hostname;
+  return Number(port) === listen.port && ['127.0.0.1', '::1'].includes(local) && overlap(listen.host, local);
 }
 
 const everywhere = ['0.0.0.0', '::'];

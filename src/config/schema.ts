@@ -48,29 +48,34 @@ const redisAddress = () =>
     'a URL without user and password: use username, and password: {file: …} or {env: …}',
   );
 
-export const nodeSchema = section({
-  url: redisAddress()
-    .optional()
-    .describe('Address of one independent Redis: redis://host:port, or rediss://host:port for TLS.'),
-  cluster: z
-    .array(redisAddress())
-    .min(1)
-    .optional()
-    .describe(
-      'In place of url: some members of one Redis Cluster, which as a whole is one of the nodes. It finds the others by itself.',
-    ),
-  username: matching(/^[^\s]{1,128}$/, 'the name of a Redis user')
-    .optional()
-    .describe('ACL user; without one the default user.'),
-  password: secretRef().optional().describe('Password of that user, by reference.'),
-  tls: section({
-    ca: filePath().optional().describe('PEM file with the certificates to trust; default: those that Node.js trusts.'),
-    cert: filePath().optional().describe('PEM file with our own certificate, where the server asks for one.'),
-    key: filePath().optional().describe('PEM file with its private key.'),
-  })
-    .optional()
-    .describe('TLS settings of a rediss:// node.'),
-}).meta(oneOf('url', 'cluster'));
+export const nodeSchema = section(
+  {
+    url: redisAddress()
+      .optional()
+      .describe('Address of one independent Redis: redis://host:port, or rediss://host:port for TLS.'),
+    cluster: z
+      .array(redisAddress())
+      .min(1)
+      .optional()
+      .describe(
+        'In place of url: some members of one Redis Cluster, which as a whole is one of the nodes. It finds the others by itself.',
+      ),
+    username: matching(/^[^\s]{1,128}$/, 'the name of a Redis user')
+      .optional()
+      .describe('ACL user; without one the default user.'),
+    password: secretRef().optional().describe('Password of that user, by reference.'),
+    tls: section({
+      ca: filePath()
+        .optional()
+        .describe('PEM file with the certificates to trust; default: those that Node.js trusts.'),
+      cert: filePath().optional().describe('PEM file with our own certificate, where the server asks for one.'),
+      key: filePath().optional().describe('PEM file with its private key.'),
+    })
+      .optional()
+      .describe('TLS settings of a rediss:// node.'),
+  },
+  { error: (issue) => (issue.code === 'invalid_type' ? 'a mapping, such as {url: redis://host:port}' : undefined) },
+).meta(oneOf('url', 'cluster'));
 
 const redis = section({
   timeout: duration('10ms', '1m').prefault('100ms').describe('Deadline of one round trip to one node.'),
@@ -160,7 +165,7 @@ export const configSchema = section({
     'a name such as payments/orders: lower-case letters, digits and . _ / - inside',
   )
     .optional()
-    .describe('Gateways with the same name share events. Required with redis.nodes and with ledger.'),
+    .describe('Gateways with the same name share events, and the queue. Required with redis.nodes and with ledger.'),
   listen: listen.prefault({}).describe('Where senders reach the gateway.'),
   admin: admin.prefault({}).describe('Where probes, metrics and operators reach it.'),
   upstream: upstreamSchema.prefault({}).describe('The application.'),

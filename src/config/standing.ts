@@ -29,6 +29,11 @@ export function standingItems<Schema extends z.ZodType>(raw: unknown, schema: Sc
   });
 }
 
+/** The entries of a list that are not well formed, as they are written. */
+export function fallenItems(raw: unknown, schema: z.ZodType): Written<unknown>[] {
+  return listOf(raw).flatMap((item, index) => (schema.safeParse(item).success ? [] : [{ index, item }]));
+}
+
 export function listOf(raw: unknown): readonly unknown[] {
   return Array.isArray(raw) ? raw : [];
 }

@@ -10,6 +10,7 @@
 
 import type { KeyObject } from 'node:crypto';
 import type { Share } from './memory.ts';
+import type { Place } from './order.ts';
 import type { DeliveryTrace } from './ports.ts';
 
 /** Header lines exactly as they came: name, value, name, value… Case, order and repeats are kept. */
@@ -52,6 +53,8 @@ export type Verified = Received & {
   readonly signedId?: string | undefined;
   /** The route's secret that it was signed with. */
   readonly signedBy?: Key | undefined;
+  /** On its way through the queue: its place in the order of its resource, where that was read when it came in. */
+  readonly place?: Place | undefined;
   readonly [verified]: true;
 };
 

@@ -12,7 +12,7 @@ import { claimsFor } from './elements-claims.ts';
 import { requestFor } from './forward.ts';
 import { contentKey, identify, readsBody } from './identify.ts';
 import type { InFlight, Led } from './in-flight.ts';
-import { drop, inOrder, isDropped, overtaken } from './in-order.ts';
+import { drop, inOrder, isDropped, overtaken, placed } from './in-order.ts';
 import { Watchdog, type HoldTimes } from './lease.ts';
 import type {
   AppRequest,
@@ -79,10 +79,11 @@ async function deliverOnce(
   const guarded = guardReplays(gate, route, delivery);
   // In async mode it is the work that is done in order.
   const ordered = route.async ? guarded : inOrder(guarded, gate.claims, route, legible);
+  const onward = route.async ? placed(gate, route, delivery, legible) : delivery;
   return await gate.inFlight.pass(
     key,
     route,
-    async (forwarding) => await lead(ordered, route, delivery, key, trail, forwarding),
+    async (forwarding) => await lead(ordered, route, onward, key, trail, forwarding),
   );
 }
 

@@ -9,14 +9,25 @@ import type { Route } from './route.ts';
 
 /**
  * The same gate, with claims that hold the resource as well as the event. `plain`: claims without anything that goes
- * along with the event. `legible`: the delivery with a body that can be read.
+ * along with the event. `legible`: the delivery with a body that can be read. `keepMs`: how long versions are remembered.
  */
-export function inOrder(gate: Gate, plain: Claims, route: Route, legible: Verified): Gate {
+export function inOrder(
+  gate: Gate,
+  plain: Claims,
+  route: Route,
+  legible: Verified,
+  keepMs: number = route.retentionMs,
+): Gate {
   const { versions, clock, background, times } = gate;
   if (!route.ordering || !versions) return gate;
   const parts = { event: gate.claims, resource: plain, versions, clock, background, ...times };
-  const place = placeOf(route.ordering, gate.service, route.name, legible);
-  return { ...gate, claims: new OrderedClaims(parts, place, route.retentionMs) };
+  const place = legible.place ?? placeOf(route.ordering, gate.service, route.name, legible);
+  return { ...gate, claims: new OrderedClaims(parts, place, keepMs) };
+}
+
+/** The delivery with its place in the order, for whoever takes it out of the queue. */
+export function placed(gate: Gate, route: Route, delivery: Verified, legible: Verified): Verified {
+  return route.ordering ? { ...delivery, place: placeOf(route.ordering, gate.service, route.name, legible) } : delivery;
 }
 
 /** Whether this event is not to be forwarded any more. Tells what is out of order. */

@@ -44,7 +44,7 @@ function wouldBe(forecast: Forecast, { inFlight, onUnavailable }: Rules): string
         ? `answered 503: the application was sent the event and has not answered in time; its lock runs out in ${span(forecast.leftMs)}`
         : `${copyIs[inFlight.policy]}: an attempt is running; its lock runs out in ${span(forecast.leftMs)} unless it is renewed`;
     case 'unavailable':
-      return withoutQuorum[onUnavailable];
+      return forecast.ledger ? 'answered 503: the ledger does not answer' : withoutQuorum[onUnavailable];
     case 'split':
       return `answered 503, or forwarded once the locks have run out (${span(forecast.leftMs)}): the votes have no majority for anything`;
   }

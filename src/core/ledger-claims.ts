@@ -1,9 +1,10 @@
 /**
- * Claims on the voters, with the ledger's row as the final word (design section 9): whatever the voters forgot, the
+ * Claims on the voters, with the ledger's row as the final word (protocol section 11): whatever the voters forgot, the
  * second insert finds the row.
  *
  * | voters      | ledger       | result                                                                    |
- * | done, held  | not asked    | that: a copy that the voters know costs the database nothing              |
+ * | done, held  | not asked    | that: a copy that the voters know costs the database nothing; where no     |
+ * |             |              | other gateway asks these voters, the ledger is asked all the same         |
  * | won         | ours         | won; an attempt that the ledger counts higher is confirmed on the voters  |
  * | won         | done         | done, and the voters are taught it                                        |
  * | won         | held         | held; the locks are given back                                            |
@@ -87,7 +88,7 @@ export class LedgerClaims implements Claims, VersionStore {
     const claim = await this.#votes.claim(key, retentionMs, this.#isAlone);
     switch (claim.kind) {
       case 'done':
-        return claim;
+        return this.#parts.options.sharedVoters ? claim : await this.#stillDone(key, retentionMs, claim);
       case 'held':
         return this.#parts.options.sharedVoters ? claim : ((await this.#known(key)) ?? claim);
       case 'won':
@@ -238,6 +239,23 @@ export class LedgerClaims implements Claims, VersionStore {
   async #known(key: DeliveryKey): Promise<Extract<ClaimResult, { kind: 'done' }> | undefined> {
     const row = await this.#parts.ledger.look(key.id);
     return typeof row === 'object' && row.done ? { kind: 'done', done: row.done } : undefined;
+  }
+
+  /**
+   * What voters that nobody else asks know to be done may have been forgotten at another gateway, or on the command
+   * line: the row's floor says so. Nothing else in the row counts against them, as it may not have been written yet.
+   */
+  async #stillDone(
+    key: DeliveryKey,
+    retentionMs: number,
+    claim: Extract<ClaimResult, { kind: 'done' }>,
+  ): Promise<ClaimResult> {
+    const row = await this.#ledger.look(key.id);
+    if (row === 'unavailable') return this.#parts.options.onDown === 'proceed' ? claim : { kind: 'unavailable' };
+    if (row === 'none' || row.done || row.floor === 0) return claim;
+    await this.#votes.forgotten(key, row.floor, row.leftMs);
+    const again = await this.#votes.claim(key, retentionMs, this.#isAlone);
+    return again.kind === 'won' ? await this.#ask(again.lease, retentionMs, false) : again;
   }
 
   /** Once now; what fails is carried on with in the background. */

@@ -31,7 +31,7 @@ export class LedgerOperator implements Operator {
     const row = await this.#ledger.forget(key.id, retentionMs, force);
     switch (row.kind) {
       case 'unavailable':
-        return { kind: 'incomplete', remember: [{ node: 'ledger', why: 'no answer' }] };
+        return { kind: 'incomplete', remember: [NO_ANSWER] };
       case 'in-progress':
         return row;
       case 'unknown':
@@ -49,6 +49,33 @@ export class LedgerOperator implements Operator {
     }
   }
 }
+
+/** Where there are no voters but those in gateways' own memory: the row is all that can be asked, and it is enough. */
+export class RowOperator implements Operator {
+  readonly #ledger: Ledger;
+
+  constructor(ledger: Ledger) {
+    this.#ledger = ledger;
+  }
+
+  async explain(key: DeliveryKey): Promise<Explanation> {
+    const row = await this.#ledger.look(key.id);
+    const unknown: Forecast =
+      row === 'unavailable' ? { kind: 'unavailable', ledger: true } : { kind: 'forwarded', attempt: 1 };
+    return {
+      voters: [],
+      forecast: typeof row === 'object' ? combined(unknown, row) : unknown,
+      ledger: viewOf(row),
+    };
+  }
+
+  async forget(key: DeliveryKey, retentionMs: number, force: boolean): Promise<Forgetting> {
+    const row = await this.#ledger.forget(key.id, retentionMs, force);
+    return row.kind === 'unavailable' ? { kind: 'incomplete', remember: [NO_ANSWER] } : row;
+  }
+}
+
+const NO_ANSWER = { node: 'ledger', why: 'no answer' };
 
 /** What a claim makes of both: done wins, then whoever is at work, then the larger attempt. */
 function combined(forecast: Forecast, { attempt, done, lease }: LedgerRow): Forecast {

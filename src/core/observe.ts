@@ -1,5 +1,5 @@
 /**
- * Routes that only observe (design section 15): everything goes as on any other route, claims and completions
+ * Routes that only observe: everything goes as on any other route, claims and completions
  * too, but nobody waits for a copy, and what would have been stopped is forwarded all the same. The application
  * sees `Hookonce-Observed: <outcome>` on it instead of an attempt, and its own answer is the sender's.
  *

@@ -77,8 +77,8 @@ export type Forecast =
   | { readonly kind: 'forwarded'; readonly attempt: number }
   | ({ readonly kind: 'duplicate'; readonly attempt: number } & DoneView)
   | { readonly kind: 'in-progress'; readonly unknown: boolean; readonly leftMs: number }
-  /** Too few voters count. */
-  | { readonly kind: 'unavailable' }
+  /** Too few voters count; `ledger`: there is nothing but the ledger, and it does not answer. */
+  | { readonly kind: 'unavailable'; readonly ledger?: true }
   /** No majority for anything. */
   | { readonly kind: 'split'; readonly leftMs: number };
 

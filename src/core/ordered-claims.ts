@@ -1,5 +1,5 @@
 /**
- * Claims for routes with an order (design section 10): the event's lock first and its resource's second, both only
+ * Claims for routes with an order (docs/ordering.md): the event's lock first and its resource's second, both only
  * tried, so there is no deadlock. Under the lock of the resource the version is written as pending before the event is
  * forwarded, and becomes the applied one with its success.
  *

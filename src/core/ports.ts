@@ -109,6 +109,8 @@ export interface Votes extends Claims, VersionStore {
   raise(lease: Lease, attempt: number): Promise<Extract<ClaimResult, { kind: 'done' }> | 'raised' | 'lost'>;
   /** The event was done before, which the voters do not know: tells them for `leftMs`, and lets go of the lease. */
   teach(lease: Lease, done: Done, attempt: number, leftMs: number): void;
+  /** An operator has had attempts up to `floor` forgotten, where these voters were not asked. `leftMs`: of the record. */
+  forgotten(key: DeliveryKey, floor: number, leftMs: number): Promise<void>;
 }
 
 /** Where versions of resources are kept. */
@@ -163,7 +165,7 @@ export interface VersionChange extends Versions {
 }
 
 /**
- * A table whose unique constraint has the final word (design section 9). Every method answers within the ledger's
+ * A table whose unique constraint has the final word (protocol section 11). Every method answers within the ledger's
  * time limit and none rejects; each can be repeated without harm.
  */
 export interface Ledger extends VersionStore {
@@ -203,7 +205,7 @@ export interface AppRequest {
 
 export type AppResult =
   | { readonly kind: 'answered'; readonly reply: AppReply; readonly upstreamMs: number }
-  /** No byte was sent. `expired`: `mayStart` said no; `in_flight`/`waiting`: no slot, see design 12. */
+  /** No byte was sent. `expired`: `mayStart` said no; `in_flight`/`waiting`: no slot. */
   | { readonly kind: 'never-sent'; readonly why: NeverSent; readonly message: string }
   /**
    * Bytes were sent. The exchange goes on: `late` resolves with its answer, or undefined when it failed or was cut.

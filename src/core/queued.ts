@@ -1,6 +1,7 @@
 /** A delivery as the queue keeps it: everything that the application is sent of it, at every attempt. */
 import type { DeliveryKey, Peer, RawHeaders, Received, Trail, Verified } from './delivery.ts';
 import type { Share } from './memory.ts';
+import type { Place } from './order.ts';
 import type { Route } from './route.ts';
 
 export interface QueuedDelivery {
@@ -15,6 +16,8 @@ export interface QueuedDelivery {
   /** The body as it came, content coding and all. */
   readonly body: Buffer;
   readonly peer: Peer | undefined;
+  /** In the order of its resource: the body may have a content coding, which a worker does not undo. */
+  readonly place?: Place | undefined;
   readonly traceId: string | undefined;
   /** By which its trace goes on, where it is exported. */
   readonly traceparent: string | undefined;
@@ -29,16 +32,16 @@ export function queued(
   trail: Trail,
   wallMs: number,
 ): QueuedDelivery {
-  const { method, target, headers, peer, trace } = delivery;
+  const { method, target, headers, peer, place, trace } = delivery;
   const body = delivery.wire ?? delivery.body;
   return {
-    ...{ route: route.name, key: key?.id, method, target, headers, body, peer },
+    ...{ route: route.name, key: key?.id, method, target, headers, body, peer, place },
     ...{ traceId: trail.traceId, traceparent: trace?.traceparent, acceptedWallMs: wallMs },
   };
 }
 
 /** Its signature held when it was accepted, and is not judged again: by now it may be older than the tolerance. */
-export function restored({ method, target, headers, body, peer }: QueuedDelivery, share: Share): Verified {
-  const received: Received = { method, target, headers, body, peer, share };
+export function restored({ method, target, headers, body, peer, place }: QueuedDelivery, share: Share): Verified {
+  const received: Received & Pick<Verified, 'place'> = { method, target, headers, body, peer, place, share };
   return received as Verified;
 }

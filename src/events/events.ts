@@ -1,6 +1,6 @@
 /**
  * What happens, told to operators: each business event becomes its metrics and its log line here and
- * nowhere else. Names and labels are those of design section 11; a label is never a path, an id or a URL.
+ * nowhere else. Names and labels are those of docs/metrics.md; a label is never a path, an id or a URL.
  * Secrets, bodies and whole keys are never logged.
  */
 import type { Logger } from 'pino';

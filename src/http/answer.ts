@@ -1,5 +1,5 @@
 /**
- * The one table from outcome to response (design section 5). What the gateway answers itself carries
+ * The one table from outcome to response (docs/answers.md). What the gateway answers itself carries
  * `Hookonce-Outcome` and says in JSON what happened; an application's reply goes through as it is.
  * No answer names an address, a key or an error of the machine.
  */
@@ -61,8 +61,8 @@ function marked(given: Answer, marks: RawHeaders): Answer {
 }
 
 /** An answer of the gateway itself. Statuses without content (RFC 9110 15.3.5, 15.4.5) get no body. */
-export function own(status: number, outcome: string | undefined, message: string, more: RawHeaders = []): Answer {
-  const headers = outcome === undefined ? [...more] : ['Hookonce-Outcome', outcome, ...more];
+export function own(status: number, outcome: string, message: string, more: RawHeaders = []): Answer {
+  const headers = ['Hookonce-Outcome', outcome, ...more];
   if (bodiless(status)) return { status, headers, body: EMPTY };
   const body = Buffer.from(`${JSON.stringify({ outcome, message })}\n`);
   return {

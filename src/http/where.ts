@@ -117,7 +117,7 @@ function refused(route: string, answer: Answer, reason: string, last = false): W
   return { kind: 'refused', route, answer, reason, last };
 }
 
-const NOT_FOUND = own(404, undefined, 'no such route');
+const NOT_FOUND = own(404, 'rejected', 'no such route');
 const AMBIGUOUS = own(400, 'rejected', 'the path can be read as that of two routes');
 const WRONG_HOST = own(400, 'rejected', 'one Host is needed');
 const WRONG_FRAMING = own(400, 'rejected', 'a transfer coding other than chunked');

@@ -34,8 +34,10 @@ export interface PostgresOptions extends Address {
 
 const FAILURES = 3;
 const PROBE_MS = 500;
-/** A probe may have to wait for another process that migrates. */
-const PROBE_TIMEOUT_MS = 35_000;
+/** A connection that was there before may lead to a server that is gone: it costs the probe no more than this. */
+const PROBE_ANSWER_MS = 1000;
+/** Another process may be migrating. */
+const MIGRATION_MS = 35_000;
 
 export class PostgresLedger implements Ledger, AsyncDisposable {
   readonly #connections: Connections;
@@ -188,12 +190,10 @@ export class PostgresLedger implements Ledger, AsyncDisposable {
   /** Undefined when it can be written to, and all tables are there. */
   async #fit(): Promise<string | undefined> {
     try {
-      return await this.#connections.use(async (ask) => {
-        const [row] = await ask(WRITABLE);
-        if (row?.['writable'] !== true) return 'readonly';
-        await migrate(ask);
-        return undefined;
-      }, PROBE_TIMEOUT_MS);
+      const [row] = await this.#connections.ask(WRITABLE, [], PROBE_ANSWER_MS);
+      if (row?.['writable'] !== true) return 'readonly';
+      await this.#connections.use(migrate, MIGRATION_MS);
+      return undefined;
     } catch (error) {
       const why = classOf(error);
       const isNews = !this.#stop.signal.aborted && why !== this.#said;

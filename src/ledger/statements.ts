@@ -81,7 +81,10 @@ where key = $1 and expires_at > clock_timestamp()
   and ($3 or done is not null or lease_until <= clock_timestamp())
 returning ${SEEN}`;
 
-/** key, applied, pending, instead of, kept ms. Returns what was there before. */
+/**
+ * key, applied, pending, instead of, kept ms. Returns what was there before: from the row as it was when it was locked,
+ * as far as that still shows, for what is read beside it is as old as the beginning of the statement.
+ */
 export const ORDER = `
 insert into hookonce_versions as e (key, applied, pending, expires_at)
 values ($1, $2, $3, clock_timestamp() + $5::float8 * interval '1 ms')
@@ -95,8 +98,10 @@ on conflict (key) do update set
   end,
   expires_at = greatest(e.expires_at, excluded.expires_at)
 returning
-  (select b.applied from hookonce_versions b where b.key = $1 and b.expires_at > clock_timestamp()) as applied,
-  (select b.pending from hookonce_versions b where b.key = $1 and b.expires_at > clock_timestamp()) as pending`;
+  case when applied > $2 then applied else
+    (select b.applied from hookonce_versions b where b.key = $1 and b.expires_at > clock_timestamp()) end as applied,
+  case when pending > $3 then pending else
+    (select b.pending from hookonce_versions b where b.key = $1 and b.expires_at > clock_timestamp()) end as pending`;
 
 /** Whether this connection can write. */
 export const WRITABLE =

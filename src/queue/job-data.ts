@@ -3,6 +3,7 @@
  * order, case and repeats survive.
  */
 import type { Peer } from '../core/delivery.ts';
+import type { Place } from '../core/order.ts';
 import type { Replay } from '../core/queue.ts';
 import type { QueuedDelivery } from '../core/queued.ts';
 
@@ -16,6 +17,7 @@ export interface JobData {
   readonly headers: readonly string[];
   readonly body: string;
   readonly peer?: Peer | undefined;
+  readonly place?: Place | undefined;
   readonly traceId?: string | undefined;
   readonly traceparent?: string | undefined;
   /** When it was accepted, epoch milliseconds. */
@@ -30,10 +32,10 @@ export function toData({ body, acceptedWallMs, ...rest }: QueuedDelivery): JobDa
 
 /** Throws for a form that another version has written: a gateway of that version will take it. */
 export function fromData(data: JobData): QueuedDelivery {
-  const { form, route, key, method, target, headers, body, peer, traceId, traceparent, at } = data;
+  const { form, route, key, method, target, headers, body, peer, place, traceId, traceparent, at } = data;
   if (form !== 1) throw new Error(`a job of form ${String(form)}, which this version does not know`);
   return {
-    ...{ route, key, method, target, headers, peer, traceId, traceparent },
+    ...{ route, key, method, target, headers, peer, place, traceId, traceparent },
     body: Buffer.from(body, 'base64'),
     acceptedWallMs: at,
   };

@@ -78,11 +78,13 @@ export class JobQueue implements Queue, AsyncDisposable {
     const bytes = COPIES * delivery.body.length;
     if (!(await this.#writing.enter(bytes, timeoutMs))) return 'failed';
     const late = Promise.withResolvers<Enqueued>();
-    const cancel = this.#clock.timer(Math.max(0, untilMs - this.#clock.now()), () => {
-      backend.silent();
-      late.resolve('unknown');
+    const cancel = this.#clock.timer(Math.max(0, untilMs - this.#clock.now()), () => late.resolve('unknown'));
+    // What waited for its turn has less time than that: the server is not silent yet, and others hang on the connection.
+    const cancelSilent = this.#clock.timer(timeoutMs, () => backend.silent());
+    const adding = this.#add(backend, delivery).finally(() => {
+      cancelSilent();
+      this.#writing.leave(bytes);
     });
-    const adding = this.#add(backend, delivery).finally(() => this.#writing.leave(bytes));
     const enqueued = await Promise.race([adding, late.promise]);
     cancel();
     return enqueued;

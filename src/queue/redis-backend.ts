@@ -73,6 +73,8 @@ function loginOf({ target, timeoutMs }: QueueOptions) {
     ...(password !== undefined && { password }),
     ...(tls && { tls: { ...tls, ...(isIP(host) === 0 && { servername: host }) } }),
     replyMapping: 'legacy' as const,
+    // A primary that was demoted keeps its connections: the next one leads to whoever is primary now.
+    reconnectOnError: (error: Error) => error.message.includes('READONLY'),
     retryStrategy: (times: number) => Math.min(2000, 50 * 2 ** Math.min(times, 6)),
   };
 }

@@ -1,6 +1,7 @@
 /** What can happen between a gateway and PostgreSQL, on a real one. */
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
+import { Client } from 'pg';
 import { systemClock as clock } from '../../src/clock.ts';
 import type { RowLease } from '../../src/core/ports.ts';
 import { until } from '../../src/demo/until.ts';
@@ -40,6 +41,42 @@ suite('the way to PostgreSQL', { concurrency: 2 }, () => {
     proxy.heal();
     await ledgerUp(one);
     assert.equal((await one.ledger.take(lease())).kind, 'ours');
+  });
+
+  test('the server behind all connections is gone without a word, and another stands in its place: used again within seconds', async () => {
+    await using postgres = await startPostgres();
+    await using proxy = await startTcpProxy(clock, postgres.port);
+    const url = postgres.url.replace(String(postgres.port), String(proxy.port));
+    await using one = ledgerAt(url, { timeoutMs: 300, connections: 6 });
+    await ledgerUp(one);
+    await Promise.all(Array.from({ length: 6 }, async () => await one.ledger.look(freshKey().id)));
+    proxy.forsake();
+    for (let n = 0; n < 3; n += 1) assert.equal((await one.ledger.take(lease())).kind, 'unavailable');
+    const begunMs = clock.now();
+    await ledgerUp(one);
+    assert.ok(clock.now() - begunMs < 12_000, `${clock.now() - begunMs} ms`);
+    assert.equal((await one.ledger.take(lease())).kind, 'ours');
+  });
+
+  test('versions that change while a statement waits for the row: it tells what it found, not what there was when it began', async () => {
+    await using postgres = await startPostgres();
+    await using one = ledgerAt(postgres.url);
+    await ledgerUp(one);
+    const { id } = freshKey();
+    const change = { id, applied: '', pending: '', instead: '', keepMs: 600_000 };
+    await one.ledger.order({ ...change, applied: '1015' });
+    const other = new Client(postgres.url);
+    await using closing = new AsyncDisposableStack();
+    closing.defer(async () => await other.end());
+    await other.connect();
+    await other.query("begin; update hookonce_versions set applied = '1019', pending = '1019'");
+    const asked = one.ledger.order({ ...change, pending: '1018' });
+    await until(clock, 'the statement to wait', async () => {
+      const rows = await postgres.query("select 1 from pg_stat_activity where wait_event_type = 'Lock'");
+      return rows.length > 0 || undefined;
+    });
+    await other.query('commit');
+    assert.deepEqual(await asked, { applied: '1019', pending: '1019' });
   });
 
   test('a server that is silent does not hold up the end', async () => {

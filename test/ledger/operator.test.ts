@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { systemClock as clock } from '../../src/clock.ts';
+import { header } from '../../src/core/delivery.ts';
 import { startChild } from '../../src/demo/child.ts';
 import { LedgerOperator } from '../../src/core/ledger-operator.ts';
 import { VoterOperator } from '../../src/redis/operator.ts';
@@ -133,4 +134,46 @@ test('on the command line, with real nodes and a real PostgreSQL', async () => {
   await set.postgres.start();
   await set.ledgers(true);
   assert.equal(outcome(await cluster.post(0, '/github', github('event'))), 'duplicate');
+});
+
+test('with no Redis at all: what was forgotten, at one gateway or on the command line, no other gateway still knows', async () => {
+  await using set = await startLedgerCluster({
+    nodes: 0,
+    settings: { top: { admin: { token: { file: './token' } } } },
+    files: { token: 'key' },
+  });
+  const { cluster, postgres } = set;
+  const attempts = (): (string | undefined)[] =>
+    cluster.application.of('event').map(({ headers }) => header(headers, 'hookonce-attempt'));
+  const deliver = async (n: number) => outcome(await cluster.post(n, '/github', github('event')));
+  const cwd = cluster.gateways[0]!.directory;
+  const hookonce = async (...args: string[]): Promise<{ code: number | null; text: string }> => {
+    await using child = startChild(program.node, [program.entry, ...args, '--config', 'config.yaml'], { cwd });
+    const { code } = await child.exited;
+    return { code, text: child.lines.join('\n') };
+  };
+  assert.deepEqual([await deliver(0), await deliver(0), await deliver(1)], [undefined, 'duplicate', 'duplicate']);
+
+  const forgotten = await hookonce('forget', 'github', 'event');
+  assert.deepEqual([forgotten.code, forgotten.text], [0, 'Forgotten: the next delivery is processed, as attempt 2.']);
+  assert.match(
+    (await hookonce('explain', 'github', 'event')).text,
+    /^ledger +free .*would now be forwarded, as attempt 2/ms,
+  );
+  assert.deepEqual([await deliver(0), await deliver(1), await deliver(0)], [undefined, 'duplicate', 'duplicate']);
+  assert.deepEqual(attempts(), ['1', '2']);
+
+  const admin = `${cluster.gateways[1]!.adminUrl}/-/forget/github?id=event`;
+  const reply = await fetch(admin, { method: 'POST', headers: { authorization: 'Bearer key' } });
+  assert.equal(reply.status, 200, await reply.text());
+  assert.deepEqual([await deliver(0), await deliver(1)], [undefined, 'duplicate']);
+  assert.deepEqual(attempts(), ['1', '2', '3']);
+
+  await postgres.stop();
+  assert.equal((await hookonce('forget', 'github', 'event')).code, 1);
+  assert.match(
+    (await hookonce('explain', 'github', 'event')).text,
+    /would now be answered 503: the ledger does not answer/,
+  );
+  assert.equal(await deliver(0), 'unavailable', 'whether it was forgotten meanwhile, only the ledger knows');
 });

@@ -218,3 +218,43 @@ test('in async mode the work is done in order', async () => {
   await gate.clock.advance(60_000);
   assert.equal(gate.upstream.requests.length, 1);
 });
+
+/** The first event of A, in version 5, has become a dead letter; then version 6 was taken. */
+async function deadThenOvertaken(gate: ReturnType<typeof startGate>, queued: Route): Promise<string> {
+  gate.upstream.next({ kind: 'answer', reply: reply(500) });
+  gate.work([queued], { attempts: 1, deadRetentionMs: 30 * 86_400_000 });
+  await gate.handle(queued, event('a', 5));
+  await gate.clock.advance(1_000);
+  await gate.handle(queued, event('b', 6));
+  await gate.clock.advance(1_000);
+  const [id] = await gate.queue.ids();
+  return id!;
+}
+
+test('a dead letter that has been overtaken is not forwarded when it is replayed, as late as it may be; forced, it is, and says so', async () => {
+  const queued = route({ async: { acceptedStatus: 202 }, retentionMs: 86_400_000 });
+  for (const again of ['', 'once more']) {
+    const gate = startGate();
+    const id = await deadThenOvertaken(gate, queued);
+    await gate.clock.advance(9 * 86_400_000);
+    assert.equal(await gate.queue.replay(id, again), 'replayed');
+    await gate.clock.advance(1_000);
+    assert.deepEqual(marks(gate), again === '' ? [undefined, undefined] : [undefined, undefined, 'true']);
+    assert.deepEqual(await gate.queue.ids(), []);
+  }
+});
+
+test('a job whose resource is busy looks again soon, and not only when the lock would have run out', async () => {
+  const gate = startGate();
+  const queued = route({ async: { acceptedStatus: 202 } });
+  const ended = Promise.withResolvers<void>();
+  gate.upstream.next({ kind: 'answer', reply: reply(200), when: ended.promise });
+  gate.work([queued]);
+  await gate.handle(queued, event('a', 5));
+  await gate.handle(queued, event('b', 6));
+  await gate.clock.advance(3_000);
+  assert.equal(gate.upstream.requests.length, 1);
+  ended.resolve();
+  await gate.clock.advance(2_000);
+  assert.deepEqual(marks(gate), [undefined, undefined]);
+});

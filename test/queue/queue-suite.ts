@@ -7,6 +7,7 @@ import type { DeadLetters } from '../../src/core/dead-letters.ts';
 import type { AttemptRecord, Enqueued, Fate, Job, Queue } from '../../src/core/queue.ts';
 import type { QueuedDelivery } from '../../src/core/queued.ts';
 import { until } from '../../src/demo/until.ts';
+import { freshKey } from '../support/quorum.ts';
 
 /** One gateway's end of a queue. */
 export interface End extends AsyncDisposable {
@@ -32,6 +33,7 @@ export function queueSuite(name: string, start: () => Promise<Server>): void {
         body: Buffer.from([0, 255, 254, 10, 13, 195, 40, 0]),
         headers: ['X-A', '1', 'x-a', '2', 'Signature', 'sha256=\u00e9\u00ff', 'Empty', ''],
         peer: { address: '192.0.2.7', believed: false },
+        place: { lock: freshKey(), versions: freshKey(), version: '1019' },
         traceId: '4bf92f3577b34da6a3ce929d0e0e4736',
         traceparent: '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01',
       });
@@ -49,7 +51,10 @@ export function queueSuite(name: string, start: () => Promise<Server>): void {
       end.queue.work(doing((job) => void jobs.push(job)));
       await end.queue.enqueue(sample({ key: undefined, body: Buffer.alloc(0) }));
       const { delivery } = await first(jobs);
-      assert.deepEqual([delivery.key, delivery.peer, delivery.traceId, delivery.traceparent], Array(4).fill(undefined));
+      assert.deepEqual(
+        [delivery.key, delivery.peer, delivery.place, delivery.traceId, delivery.traceparent],
+        Array(5).fill(undefined),
+      );
       assert.equal(delivery.body.length, 0);
     });
 

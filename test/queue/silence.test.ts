@@ -13,6 +13,7 @@ import { gatewayConfig, routes, secretFiles } from '../support/config.ts';
 import { github, outcome } from '../support/deliveries.ts';
 import { program } from '../support/program.ts';
 import { redisTarget, openQueue } from '../support/queues.ts';
+import { startTcpProxy } from '../support/tcp-proxy.ts';
 import { sample } from '../queue/queue-suite.ts';
 
 const asyncRoutes = routes.map((route) => ({ ...route, mode: 'async' }));
@@ -42,6 +43,23 @@ test('frozen: each delivery is refused within the deadline, and all is well once
   // Those that were put in before it froze, and once more afterwards, ended as duplicates.
   assert.equal(cluster.application.visits.length, 20);
   assert.equal(await cluster.depth('dead'), 0);
+});
+
+test('what came too late, having waited for its turn, takes nobody else along: the connection stays', async () => {
+  await using server = await startRedisServer({ appendonly: 'always' });
+  await using proxy = await startTcpProxy(clock, server.port);
+  await using one = await openQueue(redisTarget(proxy.port), { timeoutMs: 2000 });
+  assert.equal(await one.queue.enqueue(sample()), 'queued');
+  proxy.delay(560);
+  // Each takes all that may be written at the same time.
+  const large = Array.from(
+    { length: 6 },
+    async () => await one.queue.enqueue(sample({ body: Buffer.alloc(5_000_000) })),
+  );
+  const became = await Promise.all(large);
+  assert.ok(became.includes('failed'), became.join());
+  proxy.heal();
+  assert.equal(await one.queue.enqueue(sample()), 'queued');
 });
 
 suite('a gateway without its queue', () => {

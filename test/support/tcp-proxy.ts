@@ -14,6 +14,10 @@ export interface TcpProxy extends AsyncDisposable {
   /** Requests arrive, answers never do; `heal` drops the connections that lost some. */
   loseReplies(): void;
   heal(): void;
+  /** What is connected now never hears anything more; new connections are as good as ever. */
+  forsake(): void;
+  /** Where new connections lead. */
+  retarget(port: number): void;
 }
 
 type Mode = { kind: 'pass' } | { kind: 'cut' } | { kind: 'stall' } | { kind: 'lose' } | { kind: 'delay'; ms: number };
@@ -22,12 +26,14 @@ interface Pair {
   readonly client: Socket;
   readonly server: Socket;
   lost: boolean;
+  forsaken: boolean;
   /** Answers on their way, in order. */
   answers: Promise<void>;
 }
 
-export async function startTcpProxy(clock: Clock, target: number): Promise<TcpProxy> {
+export async function startTcpProxy(clock: Clock, server: number): Promise<TcpProxy> {
   const pairs = new Set<Pair>();
+  let target = server;
   let mode: Mode = { kind: 'pass' };
 
   const drop = (pair: Pair): void => {
@@ -35,9 +41,9 @@ export async function startTcpProxy(clock: Clock, target: number): Promise<TcpPr
     pair.client.destroy();
     pair.server.destroy();
   };
-  const flow = ({ client, server }: Pair): void => {
+  const flow = ({ client, server, forsaken }: Pair): void => {
     for (const socket of [client, server]) {
-      if (mode.kind === 'stall') socket.pause();
+      if (mode.kind === 'stall' || forsaken) socket.pause();
       else socket.resume();
     }
   };
@@ -58,7 +64,13 @@ export async function startTcpProxy(clock: Clock, target: number): Promise<TcpPr
 
   const listener = createServer((client) => {
     if (mode.kind === 'cut') return void client.destroy();
-    const pair: Pair = { client, server: connect(target, '127.0.0.1'), lost: false, answers: Promise.resolve() };
+    const pair: Pair = {
+      client,
+      server: connect(target, '127.0.0.1'),
+      lost: false,
+      forsaken: false,
+      answers: Promise.resolve(),
+    };
     pairs.add(pair);
     client.on('data', (chunk) => pair.server.write(chunk));
     pair.server.on('data', (chunk: Buffer) => pass(pair, chunk));
@@ -81,6 +93,11 @@ export async function startTcpProxy(clock: Clock, target: number): Promise<TcpPr
     delay: (ms) => set({ kind: 'delay', ms }),
     loseReplies: () => set({ kind: 'lose' }),
     heal: () => set({ kind: 'pass' }),
+    forsake() {
+      for (const pair of pairs) pair.forsaken = true;
+      set({ kind: 'pass' });
+    },
+    retarget: (port) => void (target = port),
     async [Symbol.asyncDispose]() {
       set({ kind: 'cut' });
       await new Promise((resolve) => listener.close(resolve));

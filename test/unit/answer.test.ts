@@ -14,7 +14,7 @@ function rejected(reason: RejectReason): Outcome {
   return { kind: 'rejected', reason, message: `because of ${reason}` };
 }
 
-/** The table of design section 5: outcome, status, whole Retry-After. */
+/** The table of docs/answers.md: outcome, status, whole Retry-After. */
 const table: [Outcome, number, string?][] = [
   [{ kind: 'duplicate', done }, 200],
   [{ kind: 'in-progress', retryAfterMs: 0 }, 503, '1'],

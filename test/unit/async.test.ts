@@ -147,3 +147,32 @@ test('halves: the key of the work is another one, and names of repetitions keep 
   assert.equal(new Set(all).size, all.length);
   for (const id of all) assert.match(id, /^[\w-]{22}$/);
 });
+
+test('the same id with another body: refused, or queued as an event of its own, whose copies are its own', async () => {
+  const gate = startGate();
+  const refuses = { ...route, fingerprint: 'refuse' } as const;
+  await gate.handle(refuses, delivery('one'));
+  const other = await gate.handle(refuses, delivery('one', '{"a":2}'));
+  assert.ok(other.kind === 'rejected' && other.reason === 'other_body');
+  const forwards = { ...route, name: 'forwards', fingerprint: 'forward' } as const;
+  const became: string[] = [];
+  for (const body of ['{"a":1}', '{"a":2}', '{"a":1}', '{"a":2}'])
+    became.push((await gate.handle(forwards, delivery('one', body))).kind);
+  assert.deepEqual(became, ['accepted', 'accepted', 'duplicate', 'duplicate']);
+  gate.work([forwards]);
+  await gate.clock.advance(1_000);
+  const bodies = gate.upstream.requests.map(({ body }) => body.toString());
+  assert.deepEqual(bodies.sort(), ['{"a":1}', '{"a":2}']);
+});
+
+test('content that comes again under another id is queued once', async () => {
+  const gate = startGate();
+  const guarded = { ...route, replayGuard: { of: 'body', windowMs: 3_600_000 } } as const;
+  const first = await gate.handle(guarded, delivery('one'));
+  const second = await gate.handle(guarded, delivery('two'));
+  assert.equal(first.kind, 'accepted');
+  assert.ok(second.kind === 'duplicate' && second.replay === true);
+  gate.work([guarded]);
+  await gate.clock.advance(1_000);
+  assert.equal(gate.upstream.requests.length, 1);
+});

@@ -78,3 +78,32 @@ test('redis.previous: those that stay must not be a majority that they were not 
   const { warnings } = accepted(change(['a', 'b', 'c'], ['c', 'b', 'a']));
   assert.deepEqual(warnings, ['redis.previous: the same as redis.nodes: nothing changes, take it out']);
 });
+
+test('redis.previous: what stays is written the same in both lists, a cluster as well', () => {
+  const both = (previous: string, nodes: string): readonly string[] =>
+    complaints(redis(`nodes: [${nodes}], previous: [${previous}]`));
+  const cluster = (...members: string[]): string =>
+    `{cluster: [${members.map((name) => `'redis://${name}'`).join(', ')}]}`;
+  assert.deepEqual(both(cluster('a', 'b'), cluster('b', 'a')), [
+    'redis.previous: found the cluster of a:6379, which is the cluster of b:6379 in redis.nodes; needs the same in both lists',
+  ]);
+  assert.deepEqual(both(cluster('a', 'b'), "{url: 'redis://b'}"), [
+    'redis.previous: found the cluster of a:6379, which is b:6379 in redis.nodes; needs the same in both lists',
+  ]);
+  assert.deepEqual(both("{url: 'redis://a'}", cluster('a')), [
+    'redis.previous: found a:6379, which is the cluster of a:6379 in redis.nodes; needs the same in both lists',
+  ]);
+  const [nodes] = [
+    accepted(redis(`nodes: [${cluster('a', 'c')}], previous: [${cluster('a', 'b')}]`)).config.redis.nodes,
+  ];
+  assert.equal(nodes.length, 1, 'its members may change');
+});
+
+test('a member of a cluster that is written twice, and a node that is no mapping', () => {
+  assert.deepEqual(complaints(redis("nodes: [{cluster: ['redis://a', 'redis://a']}]")), [
+    'redis.nodes[0].cluster[1]: found a:6379 a second time; needs each member once',
+  ]);
+  assert.deepEqual(complaints(redis("nodes: ['redis://:hidden@a']")), [
+    'redis.nodes[0]: found "redis://…"; needs a mapping, such as {url: redis://host:port}',
+  ]);
+});

@@ -79,8 +79,19 @@ test('a route in async mode needs a queue, and cannot only observe', () => {
   ]);
   assert.match(
     complaints(queue('url: "redis://q"').replace('mode: async', 'mode: async, observe: true')).join(),
-    /needs mode: sync/,
+    /^routes\[0\]\.observe: .* needs mode: sync/,
   );
+});
+
+test('a queue without the name of a service is shared with whoever has none either: a warning', () => {
+  const said = (more: string): string => accepted(`${more}${queue('url: "redis://q"')}`).warnings.join('\n');
+  assert.match(said(''), /^service: none, and there is a queue: /m);
+  assert.doesNotMatch(said('service: payments/orders\n'), /^service:/m);
+});
+
+test('replies cannot be stored in async mode: a warning', () => {
+  const text = queue('url: "redis://q"').replace('mode: async', 'mode: async, duplicate: {reply: stored}');
+  assert.match(accepted(text).warnings.join('\n'), /^routes\[0\]\.duplicate\.reply: stored, but in async mode/m);
 });
 
 test('accepted is answered 202, or what the sender alone takes for success', () => {

@@ -143,3 +143,20 @@ test('a rule is not judged on a section that is wrong itself', () => {
     'upstream.timeout: found 40; needs a number with its unit: 300ms, 15s, 5m, 2h or 7d',
   ]);
 });
+
+test('an application that is the gateway itself: every request on no route would go round in circles', () => {
+  for (const host of ['127.0.0.1', 'localhost', '[::1]'])
+    assert.deepEqual(complaints(`upstream: {url: "http://${host}:8081"}\n${routes()}`), [
+      `upstream.url: found http://${host}:8081, which is where the gateway itself listens (listen.port); needs the application`,
+    ]);
+  accepted(`upstream: {url: "http://127.0.0.1:8081"}\nlisten: {port: 9000}\n${routes()}`);
+  accepted(`upstream: {url: "http://127.0.0.1:8081"}\nlisten: {host: 10.0.0.5}\n${routes()}`);
+  accepted(`upstream: {url: "http://orders:8081"}\n${routes()}`);
+});
+
+test('a sample of traces that go nowhere: a warning', () => {
+  assert.match(
+    accepted(`tracing: {sample: 0.5}\n${routes()}`).warnings.join('\n'),
+    /^tracing\.sample: without tracing\.otlp/m,
+  );
+});

@@ -583,6 +583,16 @@ routes: [${route('secrets: [{env: MISSING}]')}, ${route('path: /b, secrets: [{en
   ]);
 });
 
+test('a slip in a route does not hide that its sender is unknown and its secrets are missing', () => {
+  assert.deepEqual(complaints(routes('mode: asyc, sender: githb, secrets: [{env: MISSING}, {env: SECRET}, 5]')), [
+    'routes[0].secrets[2]: found a number (not shown); needs a reference, {file: /path/to/secret} or {env: NAME}; a secret is never written here itself',
+    'routes[0].mode: found "asyc"; needs one of sync, async',
+    'routes[0].sender: found "githb"; needs a sender that is known; did you mean github?',
+    'routes[0].secrets[0]: environment variable MISSING is not set',
+  ]);
+  assert.deepEqual(complaints('routes: [5, {sender: {}}, []]').length, 5);
+});
+
 test('a name that JavaScript gives a meaning to is a name like any other', () => {
   for (const name of ['__proto__', 'constructor', 'toString']) {
     assert.match(
