@@ -22,14 +22,23 @@ const SUCCESSFUL = 'hookonce_config_last_reload_successful';
 const RELOADS = 'hookonce_config_reloads_total';
 const REFUSED = { result: 'refused' };
 
-/** Deliveries at a steady rate until it is stopped; what they were answered, in no order. */
+/** More at once on a machine that does not keep up would be refused for that alone. */
+const MOST_OPEN = 20;
+
+/** Deliveries at a steady rate until it is stopped, fewer where they are not answered in time; what they were answered, in no order. */
 function traffic(perSecond: number, send: (n: number) => Promise<Reply>) {
   const replies: Promise<Reply>[] = [];
+  let open = 0;
+  const deliver = async (n: number): Promise<Reply> => {
+    open += 1;
+    return await send(n).finally(() => (open -= 1));
+  };
   const going = new AbortController();
   const done = (async () => {
     const beganMs = systemClock.now();
     while (!going.signal.aborted) {
-      while (replies.length < ((systemClock.now() - beganMs) * perSecond) / 1000) replies.push(send(replies.length));
+      while (open < MOST_OPEN && replies.length < ((systemClock.now() - beganMs) * perSecond) / 1000)
+        replies.push(deliver(replies.length));
       await systemClock.sleep(5);
     }
     return (await Promise.all(replies)).map(({ status }) => status);

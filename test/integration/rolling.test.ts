@@ -59,7 +59,8 @@ test('gateways are replaced one after the other under traffic: nothing is lost, 
   });
 
   const endMs = systemClock.now() + TRAFFIC_MS;
-  const under = (): boolean => systemClock.now() < endMs;
+  let replaced = 0;
+  const under = (): boolean => systemClock.now() < endMs || replaced < 2;
   const ids: string[] = [];
   const lost: string[] = [];
   /** Each event in two copies at the same time, from senders that try again; one of them keeps its connections. */
@@ -97,17 +98,16 @@ test('gateways are replaced one after the other under traffic: nothing is lost, 
   };
   const traffic = [...[0, 1, 2, 3].map(sender), visitor(), visitor()];
 
-  let replaced = 0;
-  while (systemClock.now() < endMs - 6_000) {
+  // On a slow machine it takes as long as it takes.
+  while (systemClock.now() < endMs - 6_000 || replaced < 2) {
     const gateway = gateways[replaced % 2]!;
-    replaced += 1;
     assert.deepEqual(await gateway.terminate(), { code: 0, signal: null });
     await gateway.restart();
     await votersUp(gateway, 3);
     await until(systemClock, 'a balancer that knows it', () => (balancer.ready.has(gateway) ? true : undefined));
+    replaced += 1;
   }
   await Promise.all(traffic);
-  assert.ok(replaced >= 2, `${replaced}`);
   assert.equal(balancer.refused(), 0);
   assert.deepEqual(lost, []);
   assert.deepEqual(broken, []);
