@@ -17,8 +17,9 @@
  */
 import type { Background } from './background.ts';
 import type { DeliveryKey } from './delivery.ts';
+import { EventLease } from './event-lease.ts';
 import type { Place } from './order.ts';
-import type { ClaimResult, Claims, Clock, Completion, Lease, Portion, Standing, VersionStore } from './ports.ts';
+import type { ClaimResult, Claims, Clock, Completion, Lease, Standing, VersionStore } from './ports.ts';
 
 export interface OrderedParts {
   /** For the event. */
@@ -137,8 +138,7 @@ export class OrderedClaims implements Claims {
 }
 
 /** The event's lease and its resource's, seen as the event's. */
-export class OrderedLease implements Lease {
-  readonly event: Lease;
+export class OrderedLease extends EventLease {
   /** `pending`: the version that was pending before. */
   readonly resource: { readonly lease: Lease; readonly pending: string } | undefined;
   readonly stale: 'true' | 'maybe' | undefined;
@@ -146,7 +146,7 @@ export class OrderedLease implements Lease {
   isDropped = false;
 
   constructor(event: Lease, resource: OrderedLease['resource'], stale: OrderedLease['stale']) {
-    this.event = event;
+    super(event);
     this.resource = resource;
     this.stale = stale;
   }
@@ -155,27 +155,7 @@ export class OrderedLease implements Lease {
     this.isDropped = true;
   }
 
-  get key(): DeliveryKey {
-    return this.event.key;
-  }
-
-  get attempt(): number {
-    return this.event.attempt;
-  }
-
-  get memorySinceMs(): number | undefined {
-    return this.event.memorySinceMs;
-  }
-
-  get portion(): Portion | undefined {
-    return this.event.portion;
-  }
-
-  validForMs(): number {
-    return this.event.validForMs();
-  }
-
-  mayStart(): boolean {
-    return this.event.mayStart() && (this.resource?.lease.mayStart() ?? true);
+  override mayStart(): boolean {
+    return super.mayStart() && (this.resource?.lease.mayStart() ?? true);
   }
 }

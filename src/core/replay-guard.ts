@@ -12,7 +12,8 @@
  * Both are only tried, never waited for under the other: there is no deadlock.
  */
 import type { DeliveryKey } from './delivery.ts';
-import type { ClaimResult, Claims, Completion, Lease, Portion, Standing } from './ports.ts';
+import { EventLease } from './event-lease.ts';
+import type { ClaimResult, Claims, Completion, Lease, Standing } from './ports.ts';
 
 export class GuardedClaims implements Claims {
   readonly #claims: Claims;
@@ -61,37 +62,16 @@ export class GuardedClaims implements Claims {
 }
 
 /** The event's lease and its content's, seen as the event's. */
-class PairedLease implements Lease {
-  readonly event: Lease;
+class PairedLease extends EventLease {
   readonly content: Lease;
 
   constructor(event: Lease, content: Lease) {
-    this.event = event;
+    super(event);
     this.content = content;
   }
 
-  get key(): DeliveryKey {
-    return this.event.key;
-  }
-
-  get attempt(): number {
-    return this.event.attempt;
-  }
-
-  get memorySinceMs(): number | undefined {
-    return this.event.memorySinceMs;
-  }
-
-  get portion(): Portion | undefined {
-    return this.event.portion;
-  }
-
-  validForMs(): number {
-    return this.event.validForMs();
-  }
-
-  mayStart(): boolean {
-    return this.event.mayStart() && this.content.mayStart();
+  override mayStart(): boolean {
+    return super.mayStart() && this.content.mayStart();
   }
 }
 
