@@ -188,7 +188,11 @@ export class Ballots {
       case 'acquire': {
         if (ballot.token === '') ballot.token = token;
         ballot.asked[index] ??= voter.ask({
-          ...{ op: 'claim', id, token: ballot.token, lockMs: ms, recordMs: ballot.recordMs },
+          op: 'claim',
+          id,
+          token: ballot.token,
+          lockMs: ms,
+          recordMs: ballot.recordMs,
         });
         const reply = await ballot.asked[index];
         if (ballot.claims[index] === undefined) ballot.record(index, reply);
@@ -199,7 +203,11 @@ export class Ballots {
       case 'extend': {
         const { unknown } = ballot;
         const reply = (ballot.replies[index] ??= voter.ask({
-          ...{ op: 'extend', id, token: ballot.token, lockMs: ms, unknown },
+          op: 'extend',
+          id,
+          token: ballot.token,
+          lockMs: ms,
+          unknown,
         }));
         if ((await reply).status === 'ok') return FOR;
         throw AGAINST;
@@ -231,10 +239,12 @@ export function gather<T>(asked: readonly Promise<void>[], verdict: () => T | un
       resolve(found);
     };
     for (const ask of asked) {
-      ask.then(() => {
-        open -= 1;
-        look();
-      }, reject);
+      ask
+        .then(() => {
+          open -= 1;
+          look();
+        })
+        .catch(reject);
     }
     look();
   });

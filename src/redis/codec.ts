@@ -46,9 +46,11 @@ export function encode(
   return { keyCount: names.length, args: [...names, ...fields] };
 }
 
-/** Items about the voter itself. */
+/** Items about the voter itself. Asked for every item of every batch. */
+const OF_MARKER: ReadonlySet<Item['op']> = new Set(['hello', 'trust', 'admit', 'stepped', 'relearn']);
+
 function isOfMarker(item: Item): item is Extract<Item, { op: 'hello' | 'trust' | 'admit' | 'stepped' | 'relearn' }> {
-  return ['hello', 'trust', 'admit', 'stepped', 'relearn'].includes(item.op);
+  return OF_MARKER.has(item.op);
 }
 
 function fieldsOf(item: Item): (string | number)[] {
